@@ -49,11 +49,21 @@ system_archives = repository_rule(
     local = True,
 )
 
-def relocatable_cc_binary(name, linkopts = [], **kwargs):
-    """cc_binary that links gRPC, protobuf and Abseil from their archives."""
+def relocatable_cc_binary(name, linkopts = [], deps = [], **kwargs):
+    """cc_binary that links gRPC, protobuf and Abseil from their archives.
+
+    Sanitizer builds stay with the shared libraries, whose names are what the
+    suppressions go by.
+    """
+    archives = ["-Lexternal/system_archives"]
     native.cc_binary(
         name = name,
         additional_linker_inputs = ["@system_archives//:archives"],
-        linkopts = ["-Lexternal/system_archives"] + linkopts,
+        linkopts = linkopts + select({
+            "//third_party/sanitizers:asan": [],
+            "//third_party/sanitizers:tsan": [],
+            "//conditions:default": archives,
+        }),
+        deps = deps + ["//third_party/sanitizers:options"],
         **kwargs
     )
