@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""./dev demo, serve, bench and python: programs run from this tree."""
+
+import argparse
+import ast
+import os
+
+import build
+from workspace import (
+    EXTENSION,
+    ROOT,
+    VENV_PYTHON,
+    Failure,
+    daemon,
+    exec_python,
+    python_env,
+)
+
+BENCHMARKS = ROOT / "benchmarks"
+DEMO = ROOT / "examples/demo.py"
+
+
+def configure(name, parser):
+    if name == "bench":
+        parser.add_argument("--list", action="store_true", help="list the benchmarks")
+        parser.add_argument("name", nargs="?", metavar="NAME")
+        rest = "for the benchmark, such as --json FILE"
+    else:
+        rest = {"serve": "for holdfastd", "demo": "for the demonstration"}.get(
+            name, "for the interpreter"
+        )
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=rest)
+    programs = {
+        "bench": bench_main,
+        "demo": demo_main,
+        "python": python_main,
+        "serve": serve_main,
+    }
+    parser.set_defaults(main=programs[name])
+
+
+def demo_main(args):
+    if not DEMO.exists():
+        raise Failure("examples/demo.py is not in this tree.")
+    build.build()
+    exec_python([DEMO, *rest_of(args)])
+
+
+def serve_main(args):
+    build.build()
+    os.execve(daemon(), [str(daemon()), *rest_of(args)], python_env())
+
+
+def python_main(args):
+    if not (EXTENSION.exists() and daemon().exists() and VENV_PYTHON.exists()):
+        build.build()
+    exec_python(rest_of(args))
+
+
+def bench_main(args):
+    if args.list:
+        for path in benchmarks():
+            print(f"{path.stem:<24} {summary(path)}")
+        return
+    if not args.name:
+        raise Failure("name a benchmark; ./dev bench --list shows them.")
+    path = BENCHMARKS / f"{args.name}.py"
+    if not path.exists():
+        raise Failure(f"no benchmark {args.name}; ./dev bench --list shows them.")
+    build.build()
+    exec_python([path, *rest_of(args)])
+
+
+def rest_of(args):
+    """The program's own arguments, without the mark that sets them apart."""
+    return args.rest[1:] if args.rest[:1] == ["--"] else args.rest
+
+
+def benchmarks():
+    """Programs, not the modules that they share (those start with _)."""
+    return [
+        path
+        for path in sorted(BENCHMARKS.glob("*.py"))
+        if not path.stem.startswith("_") and path.stem != "conftest"
+    ]
+
+
+def summary(path):
+    doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return doc.split("\n")[0]

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""./dev test: the C++ suites through Bazel, the Python suites through pytest."""
+
+import os
+import shutil
+
+import build
+import environment
+from reports import Counts, bazel_counts, pytest_counts
+from workspace import (
+    REPORTS,
+    ROOT,
+    VENV_PYTHON,
+    Failure,
+    capture,
+    python_env,
+    run,
+    say,
+)
+
+PYTHON_SUITES = ["tests", "python_client/tests"]
+SANITIZER_VARIABLES = {
+    "asan": ["ASAN_OPTIONS", "UBSAN_OPTIONS"],
+    "tsan": ["TSAN_OPTIONS"],
+}
+
+
+def configure(_name, parser):
+    parser.add_argument(
+        "-k",
+        metavar="EXPR",
+        dest="only",
+        help="only tests whose name matches: pytest's -k, *EXPR* for GoogleTest",
+    )
+    parser.add_argument("--cpp", action="store_true", help="only the C++ suites")
+    parser.add_argument("--python", action="store_true", help="only the Python suites")
+    group = parser.add_mutually_exclusive_group()
+    for config in SANITIZER_VARIABLES:
+        group.add_argument(
+            f"--{config}",
+            dest="config",
+            action="store_const",
+            const=config,
+            help=f"C++ suites and daemon built with --config={config}",
+        )
+    parser.set_defaults(main=main)
+
+
+def main(args):
+    both = args.cpp == args.python
+    shutil.rmtree(REPORTS, ignore_errors=True)
+    REPORTS.mkdir(parents=True)
+    total = Counts()
+    for name, wanted, suites in [
+        ("C++", args.cpp or both, cpp_suites),
+        ("Python", args.python or both, python_suites),
+    ]:
+        if not wanted:
+            continue
+        try:
+            total += suites(args.config, args.only)
+        except Failure as failure:
+            # Suites that could not run are a failure, and count as one.
+            say(f"test: {failure}")
+            total += Counts(failed=1, failures=[f"the {name} suites did not run"])
+    for name in total.failures:
+        say(f"FAILED {name}")
+    print(total.line(), flush=True)
+    return 1 if total.failed else 0
+
+
+def cpp_suites(config, only):
+    environment.setup()
+    query = "tests(//...) except attr(tags, manual, //...)"
+    if config:
+        query += f" except attr(tags, no_{config}, //...)"
+    hint = "Mend the BUILD file that the message names."
+    expected = capture(["bazel", "query", query], hint=hint).split()
+    if not expected:
+        say("no C++ tests in this tree")
+        return Counts()
+    events = REPORTS / "bazel_events.json"
+    run(
+        [
+            "bazel",
+            "test",
+            "--keep_going",
+            f"--build_event_json_file={events}",
+            *([f"--config={config}"] if config else []),
+            *([f"--test_filter=*{only}*"] if only else []),
+            "--",
+            *expected,
+        ],
+        what=f"testing {len(expected)} C++ targets {config or ''}".strip(),
+        hint="",
+        check=False,
+    )
+    return bazel_counts(events, expected)
+
+
+def python_suites(config, only):
+    build.build(config)
+    folders = [folder for folder in PYTHON_SUITES if (ROOT / folder).is_dir()]
+    if not folders:
+        say("no Python tests in this tree")
+        return Counts()
+    report = REPORTS / "pytest.xml"
+    env = python_env(config)
+    for variable in SANITIZER_VARIABLES.get(config, []):
+        options = [f"log_path={REPORTS}/{config}", env.get(variable)]
+        env[variable] = ":".join(filter(None, options))
+    status = run(
+        [
+            *(VENV_PYTHON, "-m", "pytest", "-q", "-ra"),
+            f"--junitxml={report}",
+            *(["-k", only] if only else []),
+            *folders,
+        ],
+        what="testing " + " and ".join(folders),
+        hint="",
+        env=env,
+        check=False,
+    )
+    return pytest_counts(report, status) + sanitizer_counts(config)
+
+
+def sanitizer_counts(config):
+    """Each daemon that left a sanitizer's report is one failure."""
+    counts = Counts()
+    for log in sorted(REPORTS.glob(f"{config}.*")) if config else []:
+        if os.path.getsize(log):
+            counts += Counts(failed=1, failures=[str(log.relative_to(ROOT))])
+    return counts
