@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tape: one Node per recorded op, holding what its gradient rule saved
+// and the edges to the nodes of its inputs. There is no list of nodes: a
+// node lives as long as a result or a later node refers to it, so graphs that
+// nobody can differentiate any more are freed at once.
+// Thread-safety: one thread at a time (the session's executor).
+#ifndef HOLDFAST_AUTOGRAD_TAPE_H_
+#define HOLDFAST_AUTOGRAD_TAPE_H_
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "autograd/op_sink.h"
+#include "autograd/variable.h"
+#include "ops/attrs.h"
+
+namespace holdfast {
+
+// A value kept for backward with the version it had. A saved output keeps an
+// alias without history, since the output itself would own this node.
+struct SavedValue {
+  Value value;
+  uint32_t version = 0;
+  bool is_output = false;
+};
+
+class Node final : public RefCounted {
+ public:
+  // A leaf's node: gradients end here.
+  Node();
+  // The node of one recorded op.
+  explicit Node(const Attrs& attrs);
+
+  bool is_leaf() const { return leaf_; }
+  const Attrs& attrs() const { return attrs_; }
+  // Order of creation within the process; later nodes run first.
+  uint64_t sequence() const { return sequence_; }
+  bool released() const { return released_; }
+
+  // Frees what was saved (after backward without retain_graph).
+  void Release();
+
+  absl::InlinedVector<Edge, 2> edges;              // per input
+  absl::InlinedVector<TensorSpec, 2> input_specs;  // per input; absent: default
+  absl::InlinedVector<TensorSpec, 1> output_specs;
+  absl::InlinedVector<SavedValue, 2> saved_inputs;   // per input, null if unsaved
+  absl::InlinedVector<SavedValue, 1> saved_outputs;  // likewise
+
+ protected:
+  ~Node() override = default;
+  // Frees chains of any length without recursion.
+  void Destroy() override;
+
+ private:
+  Attrs attrs_;
+  uint64_t sequence_;
+  bool leaf_ = false;
+  bool released_ = false;
+};
+
+// Puts an executed op on the tape. Call in two steps so that an in-place op's
+// inputs are saved before it writes.
+//   1. before the kernel: BeginRecord saves inputs (the rule says which);
+//   2. after it: EndRecord saves outputs and sets their history.
+// For an in-place op `outputs[0]` is `inputs[0]`. Integral outputs get no
+// history. REQUIRES: some input requires a gradient, the op has a rule.
+RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs);
+void EndRecord(const RefPtr<Node>& node, OpSink& sink,
+               absl::Span<const Value> outputs);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_AUTOGRAD_TAPE_H_

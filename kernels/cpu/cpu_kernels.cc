@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/cpu_kernels.h"
+
+namespace holdfast {
+namespace {
+
+// The lambda's body is instantiated, and its kernel referenced, only for ops
+// that are not views: those need no kernel.
+template <bool kIsView, typename F>
+constexpr KernelFn Pick(F pick) {
+  if constexpr (kIsView) {
+    return nullptr;
+  } else {
+    return pick(0);
+  }
+}
+
+}  // namespace
+
+const KernelTable& CpuKernels() {
+  static const KernelTable table = {{
+#define OP(name, signature, infer, flags, since, doc) \
+  Pick<(((flags)&kView) != 0)>(                       \
+      [](auto) -> KernelFn { return &Cpu_##name; }),
+#include "ops/ops.def"
+#undef OP
+  }};
+  return table;
+}
+
+}  // namespace holdfast

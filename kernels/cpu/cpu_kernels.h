@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU kernels, one Cpu_<op> per row of the op table that is not a view.
+// A row without its kernel does not link.
+#ifndef HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_
+#define HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_
+
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+#define OP(name, signature, infer, flags, since, doc)                    \
+  absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs,    \
+                          absl::Span<const TensorView> inputs,           \
+                          absl::Span<const TensorView> outputs);
+#include "ops/ops.def"
+#undef OP
+
+// Opens the definition of a kernel.
+#define HOLDFAST_CPU_KERNEL(name)                                        \
+  absl::Status Cpu_##name([[maybe_unused]] KernelContext& context,       \
+                          [[maybe_unused]] const Attrs& attrs,           \
+                          [[maybe_unused]] absl::Span<const TensorView> inputs, \
+                          [[maybe_unused]] absl::Span<const TensorView> outputs)
+
+const KernelTable& CpuKernels();
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_

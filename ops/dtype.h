@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// DType: the element type of a tensor, and PyTorch's type promotion.
+// Thread-safety: everything here is a pure function.
+#ifndef HOLDFAST_OPS_DTYPE_H_
+#define HOLDFAST_OPS_DTYPE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace holdfast {
+
+// The values are the wire encoding (proto/holdfast.proto): never renumber.
+enum class DType : uint8_t {
+  kBool = 1,
+  kUInt8 = 2,
+  kInt8 = 3,
+  kInt16 = 4,
+  kInt32 = 5,
+  kInt64 = 6,
+  kFloat16 = 7,
+  kBFloat16 = 8,
+  kFloat32 = 9,
+  kFloat64 = 10,
+};
+inline constexpr int kDTypeLimit = 11;  // one past the largest value
+
+// Order matters: promotion never leaves the higher category.
+enum class DTypeCategory : uint8_t { kBool, kInteger, kFloat };
+
+// True for the values of the enum; wire input goes through this first.
+bool IsValidDType(int value);
+// True for the types kernels are compiled for in this version.
+bool IsSupportedDType(DType dtype);
+// Bytes of one element.
+size_t ItemSize(DType dtype);
+DTypeCategory Category(DType dtype);
+inline bool IsFloat(DType d) { return Category(d) == DTypeCategory::kFloat; }
+inline bool IsIntegral(DType d) { return !IsFloat(d); }  // bool included
+
+// "float32", as in Python. Never fails: an unknown value is "invalid".
+absl::string_view DTypeName(DType dtype);
+// "f32", used in error messages: f32[2,3].
+absl::string_view DTypeShortName(DType dtype);
+// Returns false when no type has that name.
+bool ParseDType(absl::string_view name, DType* dtype);
+
+// PyTorch's promotion table between two tensors of rank >= 1
+// (torch.promote_types).
+DType PromoteTypes(DType a, DType b);
+
+// The type of Python scalars: True -> bool, 1 -> int64, 1.0 -> float32
+// (the default float type).
+inline constexpr DType kDefaultFloat = DType::kFloat32;
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_OPS_DTYPE_H_

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpSchema: one row of the op table (ops.def) in parsed form, and the table
+// itself. Everything that must know "which ops are there" reads this.
+// Thread-safety: the table is built once and immutable afterwards.
+#ifndef HOLDFAST_OPS_OP_SCHEMA_H_
+#define HOLDFAST_OPS_OP_SCHEMA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ops/attrs.h"
+#include "ops/infer.h"
+
+namespace holdfast {
+
+// The ordinal in this build's table. Never crosses the wire as such: Hello
+// maps names to ids, and equal tables (by fingerprint) make the map identity.
+enum class OpId : uint16_t {
+#define OP(name, signature, infer, flags, since, doc) name,
+#include "ops/ops.def"
+#undef OP
+  kCount
+};
+inline constexpr int kNumOps = static_cast<int>(OpId::kCount);
+
+// Flags of a row; combine with |.
+enum OpFlags : uint32_t {
+  kNone = 0,
+  kElementwise = 1u << 0,  // output element i depends on input elements i only
+  kReduce = 1u << 1,
+  kView = 1u << 2,     // outputs alias input 0; no kernel runs
+  kInplace = 1u << 3,  // an in-place form `name_` exists: writes input 0
+  kInplaceOnly = 1u << 4,  // only the in-place form exists
+  kRandom = 1u << 5,       // draws from the session's Philox stream
+  kNoGrad = 1u << 6,       // not differentiable: no gradient rule
+  kChecksData = 1u << 7,   // can fail on element values (indices): the client
+                           // notes the caller's source line
+  kMutates = 1u << 8,  // writes its `Tensor!` parameters (optimizer steps)
+  kDataShape = 1u << 9,    // output shape depends on data (reserved)
+  kInternal = 1u << 10,    // emitted by gradient rules; no public function
+};
+
+enum class ParamKind : uint8_t {
+  kTensor,       // Tensor
+  kOptTensor,    // Tensor?
+  kTensorList,   // Tensor[]
+  kOperand,      // Operand: a tensor or a Python number
+  kOptOperand,   // Operand?
+  kInt,          // int
+  kInts,         // int[]; the caller may pass one int
+  kFloat,        // float
+  kBool,         // bool
+  kScalar,       // Scalar: bool, int or float, its type kept
+  kStr,          // str
+  kDType,        // dtype
+};
+
+struct OpParam {
+  std::string name;
+  ParamKind kind;
+  bool nullable = false;      // `?`: None is allowed
+  bool mutated = false;       // `Tensor!` / `Tensor[]!`
+  bool keyword_only = false;  // after `*`
+  bool has_default = false;
+  AttrValue default_value;  // None for tensors
+  int tensor_slot = -1;     // index among tensor parameters, or -1
+  int attr_slot = -1;       // index among attributes, or -1
+  // int[2]-style parameters repeat a single int this often; 0: as given.
+  int repeat = 0;
+};
+
+struct OpSchema {
+  OpId id;
+  std::string name;       // "add"
+  std::string signature;  // as in the table
+  std::vector<OpParam> params;
+  int num_tensors = 0;    // tensor parameters (slots)
+  int num_attrs = 0;      // attribute slots
+  int num_lists = 0;      // Tensor[] parameters: all or none, equal lengths
+  int num_outputs = 1;    // 0 for ops that only mutate
+  std::vector<int> attr_params;    // attribute slot -> index into params
+  std::vector<int> tensor_params;  // tensor slot -> index into params
+  uint32_t flags = 0;
+  int since = 1;  // protocol minor version that introduced the op
+  std::string doc;
+  InferFn infer = nullptr;
+
+  bool has(OpFlags flag) const { return (flags & flag) != 0; }
+};
+
+const OpSchema& GetOp(OpId id);
+// nullptr when no op has that name. In-place names (`add_`) are not ops: look
+// up `add` and set OpCall.inplace.
+const OpSchema* FindOp(absl::string_view name);
+absl::Span<const OpSchema> AllOps();
+// 64-bit fingerprint of names, signatures and flags: equal on both sides iff
+// op ids and attribute slots mean the same.
+uint64_t OpTableFingerprint();
+
+// Type-checks one attribute value against its parameter ("[name] ...").
+absl::Status CheckAttr(const OpSchema& schema, int slot,
+                       const AttrValue& value);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_OPS_OP_SCHEMA_H_

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorSpec: what a tensor is without its data: element type, shape, strides
+// and offset into its storage. Both sides compute with it; neither trusts the
+// other's. Shapes and strides count elements, never bytes.
+// Thread-safety: plain values; const methods are safe to share.
+#ifndef HOLDFAST_OPS_TENSOR_SPEC_H_
+#define HOLDFAST_OPS_TENSOR_SPEC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ops/dtype.h"
+
+namespace holdfast {
+
+// A shape, a stride list, a list of dimensions: any short list of integers.
+using Dims = absl::InlinedVector<int64_t, 5>;
+
+// Largest rank accepted, PyTorch's and NumPy's order of magnitude.
+inline constexpr int kMaxRank = 32;
+// Largest byte size of one tensor: far above any memory, far below overflow.
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
+
+struct TensorSpec {
+  DType dtype = DType::kFloat32;
+  Dims shape;
+  Dims strides;        // same length as shape
+  int64_t offset = 0;  // first element, counted from the storage's start
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  int64_t numel() const;
+  // Bytes of the elements, as if contiguous.
+  int64_t nbytes() const { return numel() * ItemSize(dtype); }
+  // True iff the elements lie in row-major order without gaps (strides of
+  // size-1 dimensions do not matter; empty tensors are contiguous).
+  bool contiguous() const;
+  // "f32[2,3]".
+  std::string ToString() const;
+
+  friend bool operator==(const TensorSpec& a, const TensorSpec& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
+           a.offset == b.offset;
+  }
+};
+
+// Row-major strides of a shape. A size-0 dimension counts as 1, as in PyTorch.
+Dims ContiguousStrides(absl::Span<const int64_t> shape);
+TensorSpec ContiguousSpec(DType dtype, absl::Span<const int64_t> shape);
+int64_t NumElements(absl::Span<const int64_t> shape);
+// "[2,3]".
+std::string ShapeString(absl::Span<const int64_t> shape);
+
+// Checks rank <= kMaxRank, sizes >= 0 and bytes <= kMaxTensorBytes without
+// overflowing on any input. The message has no op prefix.
+absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape);
+
+// Checks that every element that `spec` can address lies inside a storage of
+// `storage_bytes` bytes (overflow-safe; strides must be >= 0).
+absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes);
+
+// NumPy's broadcasting of two shapes. The message has no op prefix.
+absl::StatusOr<Dims> BroadcastShapes(absl::Span<const int64_t> a,
+                                     absl::Span<const int64_t> b);
+
+// Strides that view `spec` with `shape` without moving data, or false when
+// that is impossible (Tensor.view's rule). REQUIRES: same number of elements.
+bool ViewStrides(const TensorSpec& spec, absl::Span<const int64_t> shape,
+                 Dims* strides);
+
+// `dim` in [-rank, rank) -> [0, rank). A rank-0 tensor accepts -1 and 0.
+// The message is PyTorch's ("Dimension out of range ...").
+absl::StatusOr<int> NormalizeDim(int64_t dim, int rank);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_OPS_TENSOR_SPEC_H_
