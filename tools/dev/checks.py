@@ -62,8 +62,10 @@ def passes(name, command, files):
     output = result.stdout.splitlines()
     if name == "clang-format":
         output = [f"{path}: not as clang-format has it" for path in badly_set(output)]
-    for line in output:
-        print(line, flush=True)
+    # black praises; the size check warns without failing.
+    if status or name == "sizes":
+        for line in output:
+            print(line, flush=True)
     say(f"{name}: {'ok' if status == 0 else 'FAILED'} ({len(files)} files)")
     return status == 0
 
