@@ -9,7 +9,7 @@ import subprocess
 import build
 import licences
 import wheel_file
-from shared_libraries import GLIBC, carry, closure, needed, point_at
+from shared_libraries import GLIBC, carry, closure, needed, point_at, require_inside
 from workspace import DIST, ROOT, Failure, capture, daemon, say
 
 BUNDLE = DIST / "holdfast-bundle"
@@ -75,12 +75,7 @@ def verify(folder):
     """Fails unless the daemon needs only the folder and glibc, and starts."""
     inside = folder.resolve()
     binary = inside / "bin/holdfastd"
-    for name, path in closure(binary, is_platform).items():
-        if inside not in path.parents:
-            raise Failure(
-                f"the bundled daemon takes {name} from {path}, outside the bundle. "
-                "Its RPATH or tools/dev/shared_libraries.py is wrong."
-            )
+    require_inside(binary, inside, is_platform)
     for library in (inside / "lib").iterdir():
         for name in needed(library):
             # A device's own libraries are found at run time, where it exists.

@@ -66,7 +66,21 @@ def point_at(binary, names, rpath):
     for name in needed(binary):
         if names.get(name, name) != name:
             replacements += ["--replace-needed", name, names[name]]
-    capture(["patchelf", *replacements, "--force-rpath", "--set-rpath", rpath, binary])
+    # Two runs: patchelf 0.14 mixes the strings up when it does both in one.
+    capture(["patchelf", "--force-rpath", "--set-rpath", rpath, binary])
+    if replacements:
+        capture(["patchelf", *replacements, binary])
+
+
+def require_inside(binary, folder, is_platform):
+    """Fails unless all that the binary loads is in the folder or the platform's."""
+    inside = folder.resolve()
+    for name, path in closure(binary, is_platform).items():
+        if inside not in path.parents:
+            raise Failure(
+                f"{binary.name} takes {name} from {path}, outside {folder}. "
+                "Mend its RPATH in tools/dev/shared_libraries.py."
+            )
 
 
 def private_name(name, path):

@@ -11,7 +11,7 @@ import zipfile
 
 import build
 import licences
-from shared_libraries import GLIBC, carry, closure, point_at
+from shared_libraries import GLIBC, carry, closure, point_at, require_inside
 from workspace import DIST, EXTENSION, PACKAGE, ROOT, capture, say
 
 # The manylinux_2_36 platform: glibc 2.36 and the C++ runtime of its time.
@@ -104,6 +104,7 @@ def stage_extension(tree):
     libraries = closure(EXTENSION, is_platform)
     names = carry(libraries, tree / "holdfast.libs", private_names=True)
     point_at(extension, names, "$ORIGIN/../holdfast.libs")
+    require_inside(extension, tree, is_platform)
     return list(libraries.values())
 
 
