@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Session: one client's ordered stream of ops to a daemon. Ops return at once
+// with named, shaped tensors; only reads wait. Errors of shape and type are
+// returned at the call; errors of execution are stored under the promised
+// handles and returned by the next read that needs them.
+// Thread-safety: all methods from any thread. A process that forks must not
+// use the parent's session: methods then return FailedPrecondition.
+#ifndef HOLDFAST_CLIENT_SESSION_H_
+#define HOLDFAST_CLIENT_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/tensor.h"
+#include "ops/attrs.h"
+#include "ops/op_schema.h"
+
+namespace holdfast::client {
+
+struct ConnectOptions {
+  // "host:port" (gRPC), "unix:/path" (shared memory), or "": HOLDFAST_ADDRESS,
+  // else a running local daemon, else a private daemon of this process.
+  std::string address;
+  std::string session_name;  // names the session, or with `attach` finds it
+  bool attach = false;
+  double grace_seconds = 60;   // see HelloRequest
+  double timeout_seconds = 10; // to connect, and to reconnect after a cut
+  std::string client = "holdfast-cpp";
+};
+
+// Elements of one read. `data` is row-major; or, for a placed read, points at
+// the storage's first byte in shared memory and spec.offset/strides apply.
+// `owner` keeps the memory valid.
+struct ReadValue {
+  TensorSpec spec;
+  const void* data = nullptr;
+  std::shared_ptr<void> owner;
+};
+
+// The failure of one op, as the server tells it, for the language layer.
+// Attached to statuses returned by Wait (OpFailureOf).
+struct OpFailure {
+  std::string op;
+  uint64_t op_sequence = 0;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  static absl::StatusOr<std::shared_ptr<Session>> Connect(
+      const ConnectOptions& options);
+  virtual ~Session() = default;
+
+  // ---- ops
+
+  // Infers, names the outputs and appends the op; never waits except for
+  // backpressure. `inputs` in slot order, null where absent; `outputs` receives
+  // one tensor per output (inputs[0] itself for in-place). `record` is false
+  // under no_grad.
+  virtual absl::Status Apply(const Attrs& attrs,
+                             absl::Span<const Tensor> inputs, bool inplace,
+                             bool record, absl::Span<Tensor> outputs) = 0;
+
+  // A tensor from row-major bytes: inline when small, else through the arena
+  // or an upload; `data` may be reused when it returns.
+  virtual absl::StatusOr<Tensor> Put(DType dtype,
+                                     absl::Span<const int64_t> shape,
+                                     const void* data) = 0;
+
+  // A tensor whose memory is shared with the caller (shared memory only): the
+  // returned value is writable and aliases the tensor. Unimplemented over gRPC.
+  virtual absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
+      DType dtype, absl::Span<const int64_t> shape) = 0;
+
+  // ---- gradients
+
+  virtual absl::Status SetRequiresGrad(const Tensor& tensor, bool value) = 0;
+
+  // Tensor.backward: accumulates into `.grad` of the leaves reached (limited
+  // to `inputs` unless empty). Null gradients: ones.
+  virtual absl::Status Backward(absl::Span<const Tensor> roots,
+                                absl::Span<const Tensor> gradients,
+                                absl::Span<const Tensor> inputs,
+                                bool retain_graph, bool create_graph) = 0;
+  // autograd.grad: one gradient per input; null for unused ones if allowed.
+  virtual absl::StatusOr<std::vector<Tensor>> Grad(
+      absl::Span<const Tensor> outputs, absl::Span<const Tensor> gradients,
+      absl::Span<const Tensor> inputs, bool retain_graph, bool create_graph,
+      bool allow_unused) = 0;
+
+  // ---- reads: the only waits
+
+  // Starts a read; the value arrives later. `place`: see wire Read.place; on
+  // gRPC it is ignored.
+  virtual absl::StatusOr<uint64_t> StartRead(const Tensor& tensor,
+                                             bool place) = 0;
+  // Waits for it (once per id). `interrupted` is polled every ~50 ms and may
+  // be null; true ends the wait with Cancelled, the session stays usable.
+  virtual absl::StatusOr<ReadValue> WaitRead(
+      uint64_t id, const std::function<bool()>& interrupted) = 0;
+  // True when WaitRead would not wait.
+  virtual bool ReadReady(uint64_t id) = 0;
+  // Everything sent so far is done.
+  virtual absl::Status Synchronize(const std::function<bool()>& interrupted) = 0;
+
+  // ---- session
+
+  virtual absl::Status SetSeed(uint64_t seed) = 0;
+  // Keeps (null: drops) a tensor under a name for a later client.
+  virtual absl::Status Keep(const std::string& name, const Tensor& tensor) = 0;
+  // Tensors kept by this or an earlier client of the session.
+  virtual std::vector<std::pair<std::string, Tensor>> Kept() = 0;
+  // Leaves; `keep`: the session stays (under its name) for a later attach.
+  virtual absl::Status Close(bool keep) = 0;
+  // Serialized wire::StatsReply.
+  virtual absl::StatusOr<std::string> Stats() = 0;
+
+  virtual const std::string& transport() const = 0;  // "shm" or "grpc"
+  virtual const std::string& address() const = 0;
+  virtual const std::string& device() const = 0;     // "cpu"
+  virtual const std::string& server() const = 0;     // "holdfastd 0.1.0"
+  virtual bool closed() const = 0;
+  // Number of the last op appended; ties errors to the caller's source lines.
+  virtual uint64_t last_op_sequence() const = 0;
+
+ private:
+  friend class TensorState;
+  // Called by ~TensorState.
+  virtual void Release(uint64_t handle) = 0;
+};
+
+// The failure behind a status from a read, or nullptr-like empty op.
+OpFailure OpFailureOf(const absl::Status& status);
+
+}  // namespace holdfast::client
+
+#endif  // HOLDFAST_CLIENT_SESSION_H_

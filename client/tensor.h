@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensor: the client's handle to a tensor that lives on the server. Copies
+// are cheap and share the handle; the server frees the tensor as soon as
+// the last copy (and every view and saved gradient) is gone. The spec is known
+// at once; the elements only after a read.
+// Thread-safety: const methods from any thread; the session serialises ops.
+#ifndef HOLDFAST_CLIENT_TENSOR_H_
+#define HOLDFAST_CLIENT_TENSOR_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "client/graph.h"
+#include "ops/ref_counted.h"
+#include "ops/tensor_spec.h"
+
+namespace holdfast::client {
+
+class Session;
+
+// What the client knows about a storage; shared by all views of it.
+struct StorageState final : public RefCounted {
+  // Some NumPy array may look at this memory: ops that touch it are waited
+  // for, so that the user sees aliasing, not a race.
+  bool exported = false;
+  // Gradient history of in-place writes through any alias (graph.h).
+  RefPtr<GraphNode> written_by;
+};
+
+// The shared part of a Tensor. Its destructor appends the release of the
+// handle to the session's stream.
+class TensorState final : public RefCounted {
+ public:
+  TensorState(std::shared_ptr<Session> session, uint64_t handle,
+              TensorSpec spec, RefPtr<StorageState> storage);
+
+  const std::shared_ptr<Session>& session() const { return session_; }
+  uint64_t handle() const { return handle_; }
+  const TensorSpec& spec() const { return spec_; }
+  const RefPtr<StorageState>& storage() const { return storage_; }
+
+  // Gradient bookkeeping, guarded by the session's lock.
+  bool requires_grad = false;  // leaf mark, or some input required one
+  bool is_leaf = true;
+  bool retains_grad = false;
+  RefPtr<GraphNode> node;      // null iff !requires_grad
+  RefPtr<TensorState> grad;    // leaf (or retained) gradient, null: None
+
+ protected:
+  ~TensorState() override;
+
+ private:
+  std::shared_ptr<Session> session_;
+  uint64_t handle_;
+  TensorSpec spec_;
+  RefPtr<StorageState> storage_;
+};
+
+// Null by default.
+using Tensor = RefPtr<TensorState>;
+
+}  // namespace holdfast::client
+
+#endif  // HOLDFAST_CLIENT_TENSOR_H_
