@@ -8,6 +8,8 @@ archives, searched first, turns the same flag into a static link, so that the
 choice is made by the final binary and libraries are compiled once for both.
 """
 
+load(":link_flags.bzl", "ABSL_LIBS")
+
 _LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 
 # What a relocatable daemon should not need at run time. Everything else is
@@ -36,10 +38,18 @@ def _system_archives_impl(ctx):
             continue
         if [p for p in _ARCHIVE_PREFIXES if name.startswith(p)]:
             ctx.symlink(entry, name)
+        if name.startswith("libabsl_"):
+            ctx.file("placeholders/" + name, "!<arch>\n")
     ctx.file("BUILD.bazel", """
 filegroup(
     name = "archives",
     srcs = glob(["*.a"]),
+    visibility = ["//visibility:public"],
+)
+
+filegroup(
+    name = "placeholders",
+    srcs = glob(["placeholders/*.a"]),
     visibility = ["//visibility:public"],
 )
 """)
@@ -49,13 +59,27 @@ system_archives = repository_rule(
     local = True,
 )
 
-def relocatable_cc_binary(name, linkopts = [], deps = [], **kwargs):
+def relocatable_cc_binary(
+        name,
+        linkopts = [],
+        deps = [],
+        opens_plugins = False,
+        **kwargs):
     """cc_binary that links gRPC, protobuf and Abseil from their archives.
+
+    With `opens_plugins` the binary holds all of Abseil and exports it, because
+    a device plugin that it opens at run time brings none of its own.
 
     Sanitizer builds stay with the shared libraries, whose names are what the
     suppressions go by.
     """
     archives = ["-Lexternal/system_archives"]
+    if opens_plugins:
+        archives += (
+            ["-rdynamic", "-Wl,--whole-archive"] +
+            ABSL_LIBS +
+            ["-Wl,--no-whole-archive"]
+        )
     native.cc_binary(
         name = name,
         additional_linker_inputs = ["@system_archives//:archives"],

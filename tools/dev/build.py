@@ -1,17 +1,19 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev build: the daemon, the extension module, device libraries."""
+"""./dev build: the daemon, the device plugin, the extension module."""
 
 import filecmp
 import os
 import shutil
+import subprocess
 
 import environment
 from workspace import (
     DAEMON_TARGET,
     EXTENSION,
     EXTENSION_TARGET,
+    PLUGIN_TARGET,
     ROOT,
     bazel_bin,
     daemon,
@@ -38,9 +40,12 @@ def build(config=None):
     environment.setup()
     # A sanitizer goes into the daemon alone: the extension is loaded by an
     # interpreter that was built without it.
-    compile_targets([EXTENSION_TARGET, *([] if config else [DAEMON_TARGET])])
+    server = [DAEMON_TARGET, *([PLUGIN_TARGET] if has_plugin() else [])]
     if config:
-        compile_targets([DAEMON_TARGET], config)
+        compile_targets([EXTENSION_TARGET])
+        compile_targets(server, config)
+    else:
+        compile_targets([EXTENSION_TARGET, *server])
     install_extension()
     say(f"daemon: {daemon(config).relative_to(ROOT)}")
 
@@ -54,9 +59,11 @@ def compile_targets(targets, config=None):
     )
 
 
-def device_libraries():
-    """Device plugins that were built; none without their toolkit."""
-    return sorted((bazel_bin() / "kernels").glob("*/libholdfast_*.so"))
+def has_plugin():
+    """Whether this tree, on this machine, has a CUDA plugin to build."""
+    query = ["bazel", "query", "--noshow_progress", PLUGIN_TARGET]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.call(query, cwd=ROOT, **quiet) == 0
 
 
 def install_extension():

@@ -10,7 +10,7 @@ import build
 import licences
 import wheel_file
 from shared_libraries import GLIBC, carry, closure, needed, point_at, require_inside
-from workspace import DIST, ROOT, Failure, capture, daemon, say
+from workspace import DIST, ROOT, Failure, capture, daemon, plugin, say
 
 BUNDLE = DIST / "holdfast-bundle"
 README = """\
@@ -58,11 +58,12 @@ def make_bundle(folder, wheel):
     # An executable's libraries are its own, so they keep their names.
     names = carry(libraries, folder / "lib", private_names=False)
     point_at(binary, names, "$ORIGIN/../lib")
-    for plugin in build.device_libraries():
-        copy = folder / "lib" / plugin.name
-        shutil.copyfile(plugin, copy)
+    if build.has_plugin():
+        copy = folder / "lib" / plugin().name
+        shutil.copyfile(plugin(), copy)
         copy.chmod(0o755)
-        point_at(copy, names, "$ORIGIN")
+        # CUDA's own libraries are the machine's, not the bundle's.
+        point_at(copy, names, "$ORIGIN:/usr/local/cuda/lib64")
     shutil.copyfile(wheel, folder / wheel.name)
     origins = [*libraries.values(), *licences.STATIC_ARCHIVES]
     licences.collect(folder / "licences", origins)
@@ -78,8 +79,7 @@ def verify(folder):
     require_inside(binary, inside, is_platform)
     for library in (inside / "lib").iterdir():
         for name in needed(library):
-            # A device's own libraries are found at run time, where it exists.
-            if library.name.startswith("libholdfast_") or is_platform(name):
+            if library.name == plugin().name or is_platform(name):
                 continue
             if not (inside / "lib" / name).exists():
                 raise Failure(f"{library.name} needs {name}, not in the bundle.")

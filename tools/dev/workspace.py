@@ -20,6 +20,8 @@ REPORTS = ROOT / "build/reports"
 
 DAEMON_TARGET = "//server:holdfastd"
 EXTENSION_TARGET = "//python_client:_C.abi3.so"
+# Exists where a CUDA toolkit was found.
+PLUGIN_TARGET = "//kernels/cuda:libholdfast_cuda.so"
 
 
 class Failure(Exception):
@@ -73,6 +75,10 @@ def daemon(config=None):
     return bazel_bin(config) / "server/holdfastd"
 
 
+def plugin(config=None):
+    return bazel_bin(config) / "kernels/cuda/libholdfast_cuda.so"
+
+
 def python_env(config=None):
     """Environment in which `import holdfast` finds the tree's own build."""
     env = dict(os.environ)
@@ -81,6 +87,8 @@ def python_env(config=None):
         paths.append(env["PYTHONPATH"])
     env["PYTHONPATH"] = os.pathsep.join(paths)
     env["HOLDFAST_DAEMON"] = str(daemon(config))
+    # In a bundle the daemon finds its device plugins in ../lib.
+    env["HOLDFAST_PLUGIN_PATH"] = str(plugin(config).parent)
     return env
 
 

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""CUDA code, compiled where a toolkit is found and left out where none is.
+
+    cuda_library(name = "elementwise", srcs = ["elementwise.cu"], deps = [...])
+    device_plugin(name = "libholdfast_cuda.so", deps = [":elementwise"])
+"""
+
+load("@local_cuda//:defs.bzl", "CUDA_FOUND", "NVCC")
+
+# Machine code for Hopper, and PTX that the driver compiles for every other
+# GPU since Ampere.
+_ARCHITECTURES = [
+    "-gencode=arch=compute_90,code=sm_90",
+    "-gencode=arch=compute_80,code=compute_80",
+]
+
+def if_cuda(with_cuda, without = []):
+    """Chooses a BUILD file's values by whether there is a toolkit."""
+    return with_cuda if CUDA_FOUND else without
+
+def _nvcc_objects_impl(ctx):
+    context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
+    objects = []
+    for src in ctx.files.srcs:
+        output = ctx.actions.declare_file(
+            "_objs/%s/%s.o" % (ctx.label.name, src.basename),
+        )
+        args = ctx.actions.args()
+        args.add_all(["-c", src, "-o", output])
+        args.add_all(["-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr"])
+        args.add_all(["-Xcompiler", "-fPIC,-Wall,-g1"])
+        args.add_all(["-DNDEBUG"])
+        args.add_all(_ARCHITECTURES)
+        args.add_all(ctx.attr.copts)
+        args.add_all(context.defines, before_each = "-D")
+        for includes in [context.quote_includes, context.includes]:
+            args.add_all(includes, before_each = "-I")
+        args.add_all(context.system_includes, before_each = "-isystem")
+        ctx.actions.run(
+            executable = NVCC,
+            arguments = [args],
+            inputs = depset(
+                ctx.files.srcs + ctx.files.hdrs,
+                transitive = [context.headers],
+            ),
+            outputs = [output],
+            mnemonic = "Nvcc",
+            progress_message = "Compiling %s with nvcc" % src.short_path,
+            use_default_shell_env = True,
+        )
+        objects.append(output)
+    return [DefaultInfo(files = depset(objects))]
+
+_nvcc_objects = rule(
+    implementation = _nvcc_objects_impl,
+    attrs = {
+        "copts": attr.string_list(),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "hdrs": attr.label_list(allow_files = True),
+        "srcs": attr.label_list(allow_files = [".cu"]),
+    },
+)
+
+def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
+    """cc_library of `.cu` files; empty without a toolkit."""
+    if CUDA_FOUND:
+        deps = deps + ["//third_party/cuda:cudart"]
+        _nvcc_objects(
+            name = name + "_objects",
+            srcs = srcs,
+            hdrs = hdrs,
+            deps = deps,
+            copts = copts,
+        )
+    native.cc_library(
+        name = name,
+        srcs = [":" + name + "_objects"] if CUDA_FOUND else [],
+        hdrs = hdrs,
+        # Kernels are found through the table that they register in.
+        alwayslink = True,
+        deps = deps if CUDA_FOUND else [],
+        **kwargs
+    )
+
+def device_plugin(name, deps, **kwargs):
+    """The shared library that the daemon opens; no target without a toolkit.
+
+    It takes Abseil from the daemon: an archive of placeholders stands for each
+    of Abseil's libraries, so that no second copy is loaded beside the daemon's.
+    """
+    if not CUDA_FOUND:
+        return
+    native.cc_binary(
+        name = name,
+        additional_linker_inputs = ["@system_archives//:placeholders"],
+        linkopts = select({
+            "//third_party/sanitizers:asan": [],
+            "//third_party/sanitizers:tsan": [],
+            "//conditions:default": ["-Lexternal/system_archives/placeholders"],
+        }),
+        linkshared = True,
+        deps = deps,
+        **kwargs
+    )
