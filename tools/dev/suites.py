@@ -20,7 +20,7 @@ from workspace import (
     say,
 )
 
-PYTHON_SUITES = ["tests", "python_client/tests"]
+PYTHON_SUITES = ["tools/tests", "tests", "python_client/tests"]
 SANITIZER_VARIABLES = {
     "asan": ["ASAN_OPTIONS", "UBSAN_OPTIONS"],
     "tsan": ["TSAN_OPTIONS"],
@@ -118,7 +118,7 @@ def python_suites(config, only):
             *(["-k", only] if only else []),
             *folders,
         ],
-        what="testing " + " and ".join(folders),
+        what="testing " + ", ".join(folders),
         hint="",
         env=env,
         check=False,
