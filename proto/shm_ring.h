@@ -89,9 +89,12 @@ class RingWriter {
   // `size` by now.
   bool ArmForSpace(uint32_t size);
   bool Empty() const;  // the consumer has taken everything
+  // The consumer's position is impossible: nothing will ever fit again.
+  bool Broken() const;
 
  private:
   bool HasSpace(uint32_t size);
+  bool Fits(uint64_t bytes) const;
 
   RingMemory* memory_;
   uint64_t tail_ = 0;         // ours
@@ -106,13 +109,16 @@ class RingReader {
   // Copies the next record into `record` (its capacity is reused). Returns
   // false when the ring is empty; an error when the producer broke the format.
   absl::StatusOr<bool> TryRead(std::string* record);
-  // True iff the producer waits for space; clears it. Call after TryRead.
+  // True iff the producer waits for space that should be announced now;
+  // clears the request. Call after every TryRead that returned true.
   bool ProducerWaits();
   // Asks to be woken by the next record; false if one is there already.
   bool Arm();
   void Disarm();
 
  private:
+  absl::Status Broken(absl::string_view what, uint64_t got) const;
+
   RingMemory* memory_;
   uint64_t head_ = 0;         // ours
   uint64_t cached_tail_ = 0;  // last seen
