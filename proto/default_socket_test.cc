@@ -20,8 +20,8 @@ TEST(DefaultSocketTest, FirstVariableThatIsSetWins) {
   EXPECT_EQ(DefaultSocketPath(), "/run/user/7/holdfast/holdfastd.sock");
   unsetenv("HOLDFAST_SOCKET");
   unsetenv("XDG_RUNTIME_DIR");
-  EXPECT_EQ(DefaultSocketPath(), "/tmp/holdfast-" + std::to_string(geteuid()) +
-                                     "/holdfastd.sock");
+  EXPECT_EQ(DefaultSocketPath(),
+            "/tmp/holdfast-" + std::to_string(geteuid()) + "/holdfastd.sock");
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -43,6 +45,36 @@ absl::StatusOr<RingHeader*> MapPages(int fd, uint64_t bytes) {
                       MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) return Errno("mmap of a ring");
   return static_cast<RingHeader*>(memory);
+}
+
+void FullFence() {
+#ifdef __SANITIZE_THREAD__
+  // ThreadSanitizer knows no fences; a locked instruction is one.
+  static std::atomic<int> word{0};
+  word.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+bool Membarrier(int command) {
+  return syscall(__NR_membarrier, command, 0, 0) == 0;
+}
+
+bool BarrierAvailable() {
+  static const bool available = [] {
+    const long commands =  // NOLINT: the kernel's type
+        syscall(__NR_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
+  }();
+  return available;
+}
+
+bool RegisterForBarriers() {
+  static const bool registered =
+      BarrierAvailable() &&
+      Membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+  return registered;
 }
 
 }  // namespace
@@ -138,6 +170,7 @@ RingWriter::RingWriter(RingMemory* memory)
       cached_head_(memory->header()->head.load(std::memory_order_acquire)) {
   // A ring in use has aligned positions; another value is the peer's doing.
   tail_ &= ~7ull;
+  registered_ = RegisterForBarriers();
 }
 
 bool RingWriter::Fits(uint64_t bytes) const {
@@ -177,9 +210,16 @@ bool RingWriter::TryWrite(const void* payload, uint32_t size) {
 }
 
 bool RingWriter::ConsumerWaits() {
-  // Orders our tail before the look at the flag; Arm does the reverse.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  std::atomic<uint32_t>& waiting = memory_->header()->consumer_waiting;
+  RingHeader* header = memory_->header();
+  // Our tail must be visible before we look at the flag (Arm does the
+  // reverse): the consumer's barrier sees to it, or we do.
+  if (!registered_ ||
+      header->consumer_barrier.load(std::memory_order_relaxed) == 0) {
+    FullFence();
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  std::atomic<uint32_t>& waiting = header->consumer_waiting;
   if (waiting.load(std::memory_order_relaxed) == 0) return false;
   return waiting.exchange(0, std::memory_order_relaxed) != 0;
 }
@@ -187,7 +227,7 @@ bool RingWriter::ConsumerWaits() {
 bool RingWriter::ArmForSpace(uint32_t size) {
   std::atomic<uint32_t>& waiting = memory_->header()->producer_waiting;
   waiting.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  FullFence();
   if (!HasSpace(size)) return true;
   waiting.store(0, std::memory_order_relaxed);
   return false;
@@ -207,7 +247,12 @@ bool RingWriter::Broken() const {
 RingReader::RingReader(RingMemory* memory)
     : memory_(memory),
       head_(memory->header()->head.load(std::memory_order_relaxed) & ~7ull),
-      cached_tail_(head_) {}
+      cached_tail_(head_),
+      fenced_head_(head_),
+      barrier_(BarrierAvailable()) {
+  memory->header()->consumer_barrier.store(barrier_ ? 1 : 0,
+                                           std::memory_order_relaxed);
+}
 
 bool RingReader::Ready() const {
   return head_ != cached_tail_ ||
@@ -266,10 +311,14 @@ absl::StatusOr<bool> RingReader::TryRead(std::string* record) {
 
 bool RingReader::ProducerWaits() {
   std::atomic<uint32_t>& waiting = memory_->header()->producer_waiting;
-  // While more records are known, a request missed now is seen after the next
-  // of them; only the last look must be ordered against our head.
+  // A producer that waits has about half a ring of records before us, so a
+  // request that a plain look misses is found by the ordered look at the end
+  // of them; for fewer records there cannot be one.
   const bool last = head_ == cached_tail_;
-  if (last) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (last && head_ - fenced_head_ >= memory_->capacity() / 4) {
+    fenced_head_ = head_;
+    FullFence();
+  }
   if (waiting.load(std::memory_order_relaxed) == 0) return false;
   // Half a ring per wake-up, not a wake-up per record.
   if (!last && cached_tail_ - head_ > memory_->capacity() / 2) return false;
@@ -279,7 +328,10 @@ bool RingReader::ProducerWaits() {
 bool RingReader::Arm() {
   RingHeader* header = memory_->header();
   header->consumer_waiting.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  FullFence();
+  // Flushes the producer's processor: after this, either we see its record or
+  // it sees our request.
+  if (barrier_ && !Ready()) Membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
   if (!Ready()) return true;
   Disarm();
   return false;
