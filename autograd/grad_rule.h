@@ -24,30 +24,54 @@ namespace holdfast {
 
 using NamedAttr = std::pair<absl::string_view, AttrValue>;
 
+// An argument of a binary op: a tensor or a Python number.
+struct Operand {
+  Operand(Value value) : tensor(std::move(value)) {}      // NOLINT
+  Operand(AttrValue value) : number(std::move(value)) {}  // NOLINT
+  Operand(double value) : number(value) {}                // NOLINT
+  Operand(int64_t value) : number(value) {}               // NOLINT
+  bool is_number() const { return !IsNone(number); }
+
+  Value tensor;
+  AttrValue number;  // None: the tensor counts
+};
+
 // What a rule may use and must produce. Errors stick: after the first failed
 // op every further Call returns null and does nothing, so rules do not check;
 // the engine reads status() once at the end.
 class GradContext {
  public:
-  // `grads`: per output of the node, null where no gradient arrived.
+  // `grads`: per output of the node, null where no gradient arrived. Bit i of
+  // `wanted` (i < 64): the gradient of input i leads to a target.
   GradContext(OpSink* sink, Node* node, absl::Span<const Value> grads,
-              bool create_graph);
+              bool create_graph, uint64_t wanted = ~uint64_t{0});
 
-  // Gradient of output i. Single-output rules always find it present.
-  const Value& grad(int i = 0) const;
-  // Saved tensors; REQUIRES that the rule's masks name them. A tensor that was
-  // written since sets the error that names the op and both versions.
+  // Gradient of output i; null: zero. Single-output rules always find it.
+  const Value& grad(int i = 0) const { return grads_[i]; }
+  // Saved tensors; REQUIRES that the rule's masks name them. Null where the
+  // op had none. A tensor that was written since, or freed, sets the error.
   Value input(int i);
   Value output(int i = 0);
+  // Input i, or the number given in its place.
+  Operand operand(int i);
+  bool is_number(int i) const;
+  // REQUIRES: is_number(i).
+  const AttrValue& number(int i) const;
   // Always available.
-  const TensorSpec& input_spec(int i) const;
-  const TensorSpec& output_spec(int i = 0) const;
-  const Attrs& attrs() const;
-  int num_inputs() const;
-  // False: this input is absent or needs no gradient; Set would be wasted.
-  bool needs(int i) const;
+  const TensorSpec& input_spec(int i) const { return node_->input_specs[i]; }
+  const TensorSpec& output_spec(int i = 0) const {
+    return node_->output_specs[i];
+  }
+  const Attrs& attrs() const { return node_->attrs(); }
+  int num_inputs() const { return static_cast<int>(node_->edges.size()); }
+  // False: this input is absent or its gradient is of no use; do not compute.
+  bool needs(int i) const {
+    return static_cast<bool>(node_->edges[i].node) &&
+           (i >= 64 || ((wanted_ >> i) & 1u) != 0);
+  }
 
-  // Hands over the gradient of input i; shape must equal the input's.
+  // Hands over the gradient of input i. Its shape must equal the input's; a
+  // different dtype is converted here. Without a Set it is zero.
   void Set(int i, Value grad);
 
   // Emits an op; returns its first (or all) outputs. A null input is an
@@ -56,23 +80,28 @@ class GradContext {
              std::initializer_list<NamedAttr> attrs = {});
   Values CallAll(OpId op, absl::Span<const Value> inputs,
                  std::initializer_list<NamedAttr> attrs = {});
+  // The form the others end in.
+  Value Emit(const Attrs& attrs, absl::Span<const Value> inputs);
 
   const absl::Status& status() const { return status_; }
   void Fail(absl::Status status);
   absl::Span<Value> results() { return absl::MakeSpan(results_); }
 
  private:
-  Value Unpack(const SavedValue& saved, const TensorSpec& spec, int output);
+  // `output` < 0: an input.
+  Value Unpack(const SavedValue& saved, int output);
 
   OpSink* sink_;
   Node* node_;
   absl::Span<const Value> grads_;
   bool create_graph_;
+  uint64_t wanted_;
   absl::Status status_;
   Values results_;
 };
 
-// Bit i of the masks: input (output) i is kept for backward. kAll: every one.
+// Bit i of the masks: input (output) i is kept for backward. kAllInputs: every
+// one, however many there are (bit 31 speaks for all later inputs).
 inline constexpr uint32_t kAllInputs = ~0u;
 constexpr uint32_t Bit(int i) { return 1u << i; }
 
@@ -80,6 +109,9 @@ struct GradRule {
   uint32_t saved_inputs;
   uint32_t saved_outputs;
   void (*apply)(GradContext& context);
+  // Inputs among the saved ones that only the gradients of *other* inputs use:
+  // kept only if another input needs a gradient.
+  uint32_t serves_others = 0;
 };
 
 #define OP(name, signature, infer, flags, since, doc) \

@@ -5,14 +5,14 @@
 // and the edges to the nodes of its inputs. There is no list of nodes: a
 // node lives as long as a result or a later node refers to it, so graphs that
 // nobody can differentiate any more are freed at once.
-// Thread-safety: one thread at a time (the session's executor).
+// Thread-safety: one thread at a time per graph (the session's executor).
 #ifndef HOLDFAST_AUTOGRAD_TAPE_H_
 #define HOLDFAST_AUTOGRAD_TAPE_H_
 
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "autograd/op_sink.h"
 #include "autograd/variable.h"
@@ -20,25 +20,31 @@
 
 namespace holdfast {
 
+struct GradRule;
+
 // A value kept for backward with the version it had. A saved output keeps an
 // alias without history, since the output itself would own this node.
 struct SavedValue {
   Value value;
   uint32_t version = 0;
-  bool is_output = false;
 };
 
 class Node final : public RefCounted {
  public:
   // A leaf's node: gradients end here.
-  Node();
-  // The node of one recorded op.
-  explicit Node(const Attrs& attrs);
+  Node() : Node(Attrs(nullptr), nullptr) {}
+  // The node of one recorded op. `rule` lives forever.
+  Node(const Attrs& attrs, const GradRule* rule);
 
-  bool is_leaf() const { return leaf_; }
+  bool is_leaf() const { return rule_ == nullptr; }
+  // REQUIRES: !is_leaf().
   const Attrs& attrs() const { return attrs_; }
-  // Order of creation within the process; later nodes run first.
+  const GradRule& rule() const { return *rule_; }
+  // Order of recording within the process: greater than that of every node
+  // its edges lead to. 0 for leaves.
   uint64_t sequence() const { return sequence_; }
+  // True once saved values were freed; false for nodes that never saved any,
+  // which may run again.
   bool released() const { return released_; }
 
   // Frees what was saved (after backward without retain_graph).
@@ -47,8 +53,13 @@ class Node final : public RefCounted {
   absl::InlinedVector<Edge, 2> edges;              // per input
   absl::InlinedVector<TensorSpec, 2> input_specs;  // per input; absent: default
   absl::InlinedVector<TensorSpec, 1> output_specs;
-  absl::InlinedVector<SavedValue, 2> saved_inputs;   // per input, null if unsaved
+  absl::InlinedVector<SavedValue, 2> saved_inputs;   // as far as the rule asks
   absl::InlinedVector<SavedValue, 1> saved_outputs;  // likewise
+
+  // The engine's place for this node in the backward pass `visit_pass`.
+  // Meaningless in any other pass.
+  uint64_t visit_pass = 0;
+  uint32_t visit_index = 0;
 
  protected:
   ~Node() override = default;
@@ -57,18 +68,26 @@ class Node final : public RefCounted {
 
  private:
   Attrs attrs_;
+  const GradRule* rule_;
   uint64_t sequence_;
-  bool leaf_ = false;
+  Node* next_dead_ = nullptr;
   bool released_ = false;
 };
 
 // Puts an executed op on the tape. Call in two steps so that an in-place op's
 // inputs are saved before it writes.
-//   1. before the kernel: BeginRecord saves inputs (the rule says which);
-//   2. after it: EndRecord saves outputs and sets their history.
+//   1. before the kernel runs and before any version is bumped: BeginRecord
+//      saves inputs (the rule says which);
+//   2. after both: EndRecord saves outputs and sets their history.
 // For an in-place op `outputs[0]` is `inputs[0]`. Integral outputs get no
 // history. REQUIRES: some input requires a gradient, the op has a rule.
 RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs);
+// The same for an in-place op; if backward needs input 0, keeps a clone of it,
+// as PyTorch does. (BeginRecord works too, but then backward reports that the
+// op overwrote what it needs.) An error is the clone's.
+absl::StatusOr<RefPtr<Node>> BeginRecordInplace(const Attrs& attrs,
+                                                absl::Span<const Value> inputs,
+                                                OpSink& sink);
 void EndRecord(const RefPtr<Node>& node, OpSink& sink,
                absl::Span<const Value> outputs);
 

@@ -4,10 +4,13 @@
 // Variable: a tensor as autograd sees it: a spec, a place in the graph and a
 // version, no device and no data. The server's Tensor derives from it.
 // Thread-safety: one thread at a time (the session's executor).
+// Ownership: a variable owns the node that made it; a node owns the nodes of
+// its inputs and what it saved, never its own outputs.
 #ifndef HOLDFAST_AUTOGRAD_VARIABLE_H_
 #define HOLDFAST_AUTOGRAD_VARIABLE_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "ops/ref_counted.h"
 #include "ops/tensor_spec.h"
@@ -17,8 +20,19 @@ namespace holdfast {
 class Node;
 
 // An edge of the graph: gradient `output` of `node`. A null node: no gradient
-// flows here.
+// flows here. Its special members live in variable.cc, where Node is complete,
+// so that this header needs nothing of the tape.
 struct Edge {
+  Edge() noexcept;
+  Edge(RefPtr<Node> target, uint32_t index);
+  Edge(const Edge& other);
+  Edge(Edge&& other) noexcept;
+  Edge& operator=(const Edge& other);
+  Edge& operator=(Edge&& other) noexcept;
+  ~Edge();
+
+  explicit operator bool() const { return static_cast<bool>(node); }
+
   RefPtr<Node> node;
   uint32_t output = 0;
 };
@@ -29,7 +43,8 @@ class Variable : public RefCounted {
 
   // True for leaves marked by the user and for results that depend on one.
   bool requires_grad() const { return requires_grad_; }
-  bool is_leaf() const { return edge_.node == nullptr || leaf_; }
+  // True for what no recorded op has made.
+  bool is_leaf() const { return leaf_; }
 
   // Marks a leaf. REQUIRES: is_leaf().
   void SetLeafRequiresGrad(bool requires_grad);
@@ -47,7 +62,7 @@ class Variable : public RefCounted {
   virtual const char* last_writer() const = 0;
 
  protected:
-  explicit Variable(TensorSpec spec) : spec_(std::move(spec)) {}
+  explicit Variable(TensorSpec spec);
   ~Variable() override;
 
   TensorSpec spec_;

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/grad_rule.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace holdfast {
+namespace {
+
+// The lambda's body is instantiated, and its rule referenced, only for
+// differentiable ops: the others need no rule.
+template <bool kHasRule, typename F>
+constexpr const GradRule* Pick(F pick) {
+  if constexpr (kHasRule) {
+    return pick(0);
+  } else {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+const GradRule* FindGradRule(OpId op) {
+  static const GradRule* const rules[] = {
+#define OP(name, signature, infer, flags, since, doc) \
+  Pick<(((flags)&kNoGrad) == 0)>(                     \
+      [](auto) -> const GradRule* { return &Grad_##name; }),
+#include "ops/ops.def"
+#undef OP
+  };
+  return rules[static_cast<int>(op)];
+}
+
+GradContext::GradContext(OpSink* sink, Node* node,
+                         absl::Span<const Value> grads, bool create_graph,
+                         uint64_t wanted)
+    : sink_(sink),
+      node_(node),
+      grads_(grads),
+      create_graph_(create_graph),
+      wanted_(wanted),
+      results_(node->edges.size()) {}
+
+Value GradContext::input(int i) {
+  if (node_->saved_inputs.empty()) return nullptr;
+  return Unpack(node_->saved_inputs[i], -1);
+}
+
+Value GradContext::output(int i) { return Unpack(node_->saved_outputs[i], i); }
+
+Operand GradContext::operand(int i) {
+  if (is_number(i)) return number(i);
+  return input(i);
+}
+
+bool GradContext::is_number(int i) const {
+  const OpSchema& schema = attrs().schema();
+  const int slot = schema.params[schema.tensor_params[i]].attr_slot;
+  return slot >= 0 && attrs().IsSet(slot);
+}
+
+const AttrValue& GradContext::number(int i) const {
+  const OpSchema& schema = attrs().schema();
+  return attrs().Get(schema.params[schema.tensor_params[i]].attr_slot);
+}
+
+Value GradContext::Unpack(const SavedValue& saved, int output) {
+  if (!status_.ok()) return nullptr;
+  if (node_->released()) {
+    Fail(absl::FailedPreconditionError(absl::StrCat(
+        "[", attrs().schema().name,
+        "] Trying to backward through the graph a second time (or directly "
+        "access saved tensors after they have already been freed). Saved "
+        "intermediate values of the graph are freed when you call .backward() "
+        "or autograd.grad(). Specify retain_graph=True if you need to backward "
+        "through the graph a second time or if you need to access saved "
+        "tensors after calling backward.")));
+    return nullptr;
+  }
+  if (!saved.value) return nullptr;
+  if (saved.value->version() != saved.version) {
+    const char* writer = saved.value->last_writer();
+    Fail(absl::FailedPreconditionError(absl::StrCat(
+        "[", attrs().schema().name,
+        "] one of the variables needed for gradient computation has been "
+        "modified by an inplace operation: saved ",
+        saved.value->spec().ToString(), " is at version ",
+        saved.value->version(), " after [", writer, "]; expected version ",
+        saved.version, " instead. Hint: use the out-of-place form of [", writer,
+        "], or write to a clone.")));
+    return nullptr;
+  }
+  if (output < 0 || !create_graph_ || !IsFloat(saved.value->spec().dtype)) {
+    return saved.value;
+  }
+  // The saved alias has no history; give this use of it the output's own.
+  Value alias = sink_->Alias(saved.value);
+  alias->SetHistory(RefPtr<Node>(node_), static_cast<uint32_t>(output));
+  return alias;
+}
+
+void GradContext::Set(int i, Value grad) {
+  if (!status_.ok() || !grad) return;
+  const TensorSpec& wanted = node_->input_specs[i];
+  if (grad->spec().shape != wanted.shape) {
+    Fail(absl::InternalError(absl::StrCat(
+        "[", attrs().schema().name, "] the gradient of input ", i,
+        " must have the input's shape. Got input=", wanted.ToString(),
+        ", gradient=", grad->spec().ToString(), ".")));
+    return;
+  }
+  if (grad->spec().dtype != wanted.dtype) {
+    grad = Call(OpId::to, {std::move(grad)}, {{"dtype", wanted.dtype}});
+  }
+  results_[i] = std::move(grad);
+}
+
+Value GradContext::Call(OpId op, std::initializer_list<Value> inputs,
+                        std::initializer_list<NamedAttr> attrs) {
+  if (!status_.ok()) return nullptr;
+  Attrs filled(&GetOp(op));
+  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
+  return Emit(filled, absl::MakeConstSpan(inputs.begin(), inputs.size()));
+}
+
+Values GradContext::CallAll(OpId op, absl::Span<const Value> inputs,
+                            std::initializer_list<NamedAttr> attrs) {
+  Values none(GetOp(op).num_outputs);
+  if (!status_.ok()) return none;
+  Attrs filled(&GetOp(op));
+  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
+  absl::StatusOr<Values> outputs =
+      sink_->Emit(filled, inputs, create_graph_, /*inplace=*/false);
+  if (outputs.ok()) return *std::move(outputs);
+  Fail(outputs.status());
+  return none;
+}
+
+Value GradContext::Emit(const Attrs& attrs, absl::Span<const Value> inputs) {
+  if (!status_.ok()) return nullptr;
+  absl::StatusOr<Values> outputs =
+      sink_->Emit(attrs, inputs, create_graph_, /*inplace=*/false);
+  if (outputs.ok()) return std::move((*outputs)[0]);
+  Fail(outputs.status());
+  return nullptr;
+}
+
+void GradContext::Fail(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/tape.h"
+
+#include <atomic>
+#include <utility>
+
+#include "autograd/grad_rule.h"
+
+namespace holdfast {
+namespace {
+
+std::atomic<uint64_t> last_sequence{0};
+
+// The inputs to keep: those the rule names, less those that only serve the
+// gradients of other inputs when no other input needs one.
+uint32_t InputsToSave(const GradRule& rule, const Node& node) {
+  uint32_t mask = rule.saved_inputs;
+  if ((mask & rule.serves_others) == 0) return mask;
+  uint32_t needing = 0;
+  const int n = static_cast<int>(node.edges.size());
+  for (int i = 0; i < n && i < 32; ++i) {
+    if (node.edges[i]) needing |= Bit(i);
+  }
+  for (int i = 0; i < n && i < 32; ++i) {
+    if ((rule.serves_others & Bit(i)) != 0 && (needing & ~Bit(i)) == 0) {
+      mask &= ~Bit(i);
+    }
+  }
+  return mask;
+}
+
+bool IsSaved(uint32_t mask, size_t i) {
+  // Lists longer than the mask follow its last bit (kAllInputs).
+  return ((mask >> (i < 31 ? i : 31)) & 1u) != 0;
+}
+
+}  // namespace
+
+Node::Node(const Attrs& attrs, const GradRule* rule)
+    : attrs_(attrs),
+      rule_(rule),
+      sequence_(rule == nullptr
+                    ? 0
+                    : last_sequence.fetch_add(1, std::memory_order_relaxed) +
+                          1) {}
+
+void Node::Release() {
+  for (SavedValue& saved : saved_inputs) {
+    released_ |= static_cast<bool>(saved.value);
+    saved.value.reset();
+  }
+  for (SavedValue& saved : saved_outputs) {
+    released_ |= static_cast<bool>(saved.value);
+    saved.value.reset();
+  }
+}
+
+void Node::Destroy() {
+  // Deleting a node drops its inputs' nodes, directly and through saved
+  // variables. They queue up here instead of nesting on the stack.
+  thread_local Node* dead = nullptr;
+  thread_local bool draining = false;
+  next_dead_ = dead;
+  dead = this;
+  if (draining) return;
+  draining = true;
+  while (dead != nullptr) {
+    Node* node = dead;
+    dead = node->next_dead_;
+    delete node;
+  }
+  draining = false;
+}
+
+RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs) {
+  const GradRule* rule = FindGradRule(attrs.schema().id);
+  RefPtr<Node> node = MakeRef<Node>(attrs, rule);
+  const size_t n = inputs.size();
+  node->edges.reserve(n);
+  node->input_specs.reserve(n);
+  for (const Value& input : inputs) {
+    if (!input) {
+      node->edges.emplace_back();
+      node->input_specs.emplace_back();
+      continue;
+    }
+    if (input->requires_grad()) {
+      node->edges.emplace_back(input->GradientEdge());
+    } else {
+      node->edges.emplace_back();
+    }
+    node->input_specs.emplace_back(input->spec());
+  }
+  if (rule->saved_inputs == 0) return node;
+  const uint32_t mask = InputsToSave(*rule, *node);
+  if (mask == 0) return node;
+  node->saved_inputs.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (inputs[i] && IsSaved(mask, i)) {
+      node->saved_inputs[i] = {inputs[i], inputs[i]->version()};
+    }
+  }
+  return node;
+}
+
+absl::StatusOr<RefPtr<Node>> BeginRecordInplace(const Attrs& attrs,
+                                                absl::Span<const Value> inputs,
+                                                OpSink& sink) {
+  RefPtr<Node> node = BeginRecord(attrs, inputs);
+  if (node->saved_inputs.empty() || !node->saved_inputs[0].value) return node;
+  const Attrs clone(&GetOp(OpId::clone));
+  absl::StatusOr<Values> copy =
+      sink.Emit(clone, inputs.first(1), /*record=*/true, /*inplace=*/false);
+  if (!copy.ok()) return copy.status();
+  // Another operand may be the same variable (x.mul_(x)).
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SavedValue& saved = node->saved_inputs[i];
+    if (saved.value == inputs[0]) saved = {(*copy)[0], (*copy)[0]->version()};
+  }
+  return node;
+}
+
+void EndRecord(const RefPtr<Node>& node, OpSink& sink,
+               absl::Span<const Value> outputs) {
+  const uint32_t mask = node->rule().saved_outputs;
+  if (mask != 0) node->saved_outputs.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value& output = outputs[i];
+    node->output_specs.emplace_back(output->spec());
+    const bool differentiable = IsFloat(output->spec().dtype);
+    if (IsSaved(mask, i)) {
+      node->saved_outputs[i] = {differentiable ? sink.Alias(output) : output,
+                                output->version()};
+    }
+    if (!differentiable) continue;
+    // An overwritten input that was saved without a clone would own this node
+    // and be owned by it. The alias breaks the cycle; its old version makes
+    // backward report it.
+    for (SavedValue& saved : node->saved_inputs) {
+      if (saved.value == output) saved.value = sink.Alias(output);
+    }
+    output->SetHistory(node, static_cast<uint32_t>(i));
+  }
+}
+
+}  // namespace holdfast
