@@ -32,7 +32,8 @@ inline bool IsNone(const AttrValue& v) {
 }
 // REQUIRES: v holds bool, int64_t or double.
 double AttrAsDouble(const AttrValue& v);
-// Truncates a double. REQUIRES: v holds bool, int64_t or double.
+// Truncates a double; values outside int64's range saturate, NaN is 0.
+// REQUIRES: v holds bool, int64_t or double.
 int64_t AttrAsInt(const AttrValue& v);
 bool AttrIsNumber(const AttrValue& v);
 // "2.5", "True", "[1,2]", "None": as Python would print it.
@@ -44,7 +45,10 @@ class Attrs {
 
   const OpSchema& schema() const { return *schema_; }
 
-  // By slot. Get never fails: slots beyond those set read as defaults.
+  // By slot. Get never fails: slots beyond those set read as defaults. Set
+  // normalises int lists, so that readers meet one form only: one int becomes
+  // a list, and an int[2] of one entry repeats it. Passing None to a parameter
+  // is a value like any other. REQUIRES: 0 <= slot < schema().num_attrs.
   const AttrValue& Get(int slot) const;
   void Set(int slot, AttrValue value);
   bool IsSet(int slot) const {

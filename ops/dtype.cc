@@ -12,7 +12,6 @@ struct DTypeInfo {
   absl::string_view short_name;
   uint8_t item_size;
   DTypeCategory category;
-  bool supported;
 };
 
 constexpr DTypeCategory kB = DTypeCategory::kBool;
@@ -21,12 +20,12 @@ constexpr DTypeCategory kF = DTypeCategory::kFloat;
 
 // Indexed by the enum's value.
 constexpr DTypeInfo kInfo[kDTypeLimit] = {
-    {"invalid", "?", 1, kB, false},      {"bool", "bool", 1, kB, true},
-    {"uint8", "u8", 1, kI, true},        {"int8", "i8", 1, kI, false},
-    {"int16", "i16", 2, kI, false},      {"int32", "i32", 4, kI, true},
-    {"int64", "i64", 8, kI, true},       {"float16", "f16", 2, kF, false},
-    {"bfloat16", "bf16", 2, kF, false},  {"float32", "f32", 4, kF, true},
-    {"float64", "f64", 8, kF, true},
+    {"invalid", "?", 1, kB},     {"bool", "bool", 1, kB},
+    {"uint8", "u8", 1, kI},      {"int8", "i8", 1, kI},
+    {"int16", "i16", 2, kI},     {"int32", "i32", 4, kI},
+    {"int64", "i64", 8, kI},     {"float16", "f16", 2, kF},
+    {"bfloat16", "bf16", 2, kF}, {"float32", "f32", 4, kF},
+    {"float64", "f64", 8, kF},
 };
 
 const DTypeInfo& Info(DType dtype) {
@@ -37,7 +36,6 @@ const DTypeInfo& Info(DType dtype) {
 }  // namespace
 
 bool IsValidDType(int value) { return value >= 1 && value < kDTypeLimit; }
-bool IsSupportedDType(DType dtype) { return Info(dtype).supported; }
 size_t ItemSize(DType dtype) { return Info(dtype).item_size; }
 DTypeCategory Category(DType dtype) { return Info(dtype).category; }
 absl::string_view DTypeName(DType dtype) { return Info(dtype).name; }

@@ -33,8 +33,18 @@ enum class DTypeCategory : uint8_t { kBool, kInteger, kFloat };
 
 // True for the values of the enum; wire input goes through this first.
 bool IsValidDType(int value);
-// True for the types kernels are compiled for in this version.
-bool IsSupportedDType(DType dtype);
+// True for the types kernels are compiled for in this version. Inline because
+// every op call asks.
+inline constexpr bool IsSupportedDType(DType dtype) {
+  constexpr uint32_t kSupported = 1u << static_cast<int>(DType::kBool) |
+                                  1u << static_cast<int>(DType::kUInt8) |
+                                  1u << static_cast<int>(DType::kInt32) |
+                                  1u << static_cast<int>(DType::kInt64) |
+                                  1u << static_cast<int>(DType::kFloat32) |
+                                  1u << static_cast<int>(DType::kFloat64);
+  const uint32_t value = static_cast<uint32_t>(dtype);
+  return value < kDTypeLimit && (kSupported >> value & 1) != 0;
+}
 // Bytes of one element.
 size_t ItemSize(DType dtype);
 DTypeCategory Category(DType dtype);

@@ -9,6 +9,8 @@
 #ifndef HOLDFAST_OPS_INFER_H_
 #define HOLDFAST_OPS_INFER_H_
 
+#include <utility>
+
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +26,10 @@ namespace holdfast {
 using SpecList = absl::Span<const TensorSpec* const>;
 
 struct OutputSpec {
+  OutputSpec() = default;
+  OutputSpec(const TensorSpec& s, int a) : spec(s), alias(a) {}
+  OutputSpec(TensorSpec&& s, int a) : spec(std::move(s)), alias(a) {}
+
   TensorSpec spec;
   int alias = -1;  // >= 0: shares the storage of that input (views)
 };
@@ -40,30 +46,39 @@ using InferFn = absl::Status (*)(const Attrs& attrs, SpecList inputs,
 // other=f32[4,5]." with the schema's parameter names.
 absl::Status OpError(const Attrs& attrs, SpecList inputs,
                      absl::string_view message);
+// The same with a code other than InvalidArgument.
+absl::Status OpErrorAs(absl::StatusCode code, const Attrs& attrs,
+                       SpecList inputs, absl::string_view message);
 
 // Runs the schema's rule after checking what holds for every op: the number
-// of inputs, required tensors, supported dtypes. With `inplace`, also checks
-// that the result fits input 0 (shape equal, dtype castable) and returns
-// input 0's spec. Output specs have passed CheckShape.
+// of inputs, required tensors and attributes, supported dtypes. With
+// `inplace`, also checks that the op has an in-place form and that the result
+// fits input 0 (shape equal, dtype castable, no element written twice), and
+// returns input 0's spec with alias 0. Output specs have passed CheckShape.
 absl::Status InferOp(const Attrs& attrs, SpecList inputs, bool inplace,
                      OutputSpecs* out);
 
 // The computation type of an elementwise op over tensors and numbers, as
 // torch.result_type: tensors with rank >= 1, then rank 0, then numbers; a lower
 // group matters only when its category (bool < integer < float) is higher.
+// Reads the Operand parameters where the op has some (not where's condition),
+// else every input; scatter computes in the type of its input.
 DType ResultType(const Attrs& attrs, SpecList inputs);
 
+// The dimensions that a reduction's `dim` list names, as a bit mask over input
+// 0's dimensions. None and the empty list set every bit.
+absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask);
+
 // A rule has this signature; the table names it without the prefix.
-#define HOLDFAST_INFER(name)                                \
-  absl::Status name(const Attrs& attrs, SpecList inputs,    \
-                    OutputSpecs* out)
+#define HOLDFAST_INFER(name) \
+  absl::Status name(const Attrs& attrs, SpecList inputs, OutputSpecs* out)
 
 // infer_creation.cc
-HOLDFAST_INFER(InferFull);    // size, fill_value, dtype
-HOLDFAST_INFER(InferSized);   // size, dtype (default float32)
-HOLDFAST_INFER(InferArange);  // start, end, step, dtype
-HOLDFAST_INFER(InferEye);     // n, m, dtype
-HOLDFAST_INFER(InferRandInt); // low, high, size, dtype (default int64)
+HOLDFAST_INFER(InferFull);     // size, fill_value, dtype
+HOLDFAST_INFER(InferSized);    // size, dtype (default float32)
+HOLDFAST_INFER(InferArange);   // start, end, step, dtype
+HOLDFAST_INFER(InferEye);      // n, m, dtype
+HOLDFAST_INFER(InferRandInt);  // low, high, size, dtype (default int64)
 HOLDFAST_INFER(InferRandPerm);
 // infer_elementwise.cc
 HOLDFAST_INFER(InferUnary);         // same dtype
@@ -77,9 +92,9 @@ HOLDFAST_INFER(InferCompare);       // broadcast, result bool
 HOLDFAST_INFER(InferBitwise);       // promoted; floats fail
 HOLDFAST_INFER(InferWhere);         // condition bool
 HOLDFAST_INFER(InferClamp);
-HOLDFAST_INFER(InferTo);     // dtype
-HOLDFAST_INFER(InferClone);  // same spec, contiguous
-HOLDFAST_INFER(InferCopy);   // input 0's spec; input 1 broadcasts to it
+HOLDFAST_INFER(InferTo);       // dtype
+HOLDFAST_INFER(InferClone);    // same spec, contiguous
+HOLDFAST_INFER(InferCopy);     // input 0's spec; input 1 broadcasts to it
 HOLDFAST_INFER(InferDropout);  // (output, mask bool)
 // infer_reduce.cc
 HOLDFAST_INFER(InferSum);     // dim, keepdim, dtype; bool and ints -> int64
@@ -89,7 +104,7 @@ HOLDFAST_INFER(InferArgmax);  // int64, one dim or all
 HOLDFAST_INFER(InferAll);     // bool
 HOLDFAST_INFER(InferCumsum);
 // infer_view.cc
-HOLDFAST_INFER(InferView);     // size with at most one -1
+HOLDFAST_INFER(InferView);  // size with at most one -1
 HOLDFAST_INFER(InferDetach);
 HOLDFAST_INFER(InferPermute);
 HOLDFAST_INFER(InferTranspose);
@@ -106,9 +121,9 @@ HOLDFAST_INFER(InferScatter);      // input, dim, index, src
 HOLDFAST_INFER(InferIndexSelect);  // input, dim, index 1-D int64/int32
 HOLDFAST_INFER(InferIndexAdd);     // input, dim, index, source
 HOLDFAST_INFER(InferFlip);
-HOLDFAST_INFER(InferTri);          // tril, triu
+HOLDFAST_INFER(InferTri);  // tril, triu
 HOLDFAST_INFER(InferPad);
-HOLDFAST_INFER(InferSizedLike);    // grad + input_size: *_backward of views
+HOLDFAST_INFER(InferSizedLike);  // grad + input_size: *_backward of views
 // infer_matmul.cc
 HOLDFAST_INFER(InferMatmul);
 HOLDFAST_INFER(InferLinear);

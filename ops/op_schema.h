@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ops/attrs.h"
@@ -34,31 +35,31 @@ enum OpFlags : uint32_t {
   kNone = 0,
   kElementwise = 1u << 0,  // output element i depends on input elements i only
   kReduce = 1u << 1,
-  kView = 1u << 2,     // outputs alias input 0; no kernel runs
-  kInplace = 1u << 3,  // an in-place form `name_` exists: writes input 0
+  kView = 1u << 2,         // outputs alias input 0; no kernel runs
+  kInplace = 1u << 3,      // an in-place form `name_` exists: writes input 0
   kInplaceOnly = 1u << 4,  // only the in-place form exists
   kRandom = 1u << 5,       // draws from the session's Philox stream
   kNoGrad = 1u << 6,       // not differentiable: no gradient rule
   kChecksData = 1u << 7,   // can fail on element values (indices): the client
                            // notes the caller's source line
-  kMutates = 1u << 8,  // writes its `Tensor!` parameters (optimizer steps)
+  kMutates = 1u << 8,      // writes its `Tensor!` parameters (optimizer steps)
   kDataShape = 1u << 9,    // output shape depends on data (reserved)
   kInternal = 1u << 10,    // emitted by gradient rules; no public function
 };
 
 enum class ParamKind : uint8_t {
-  kTensor,       // Tensor
-  kOptTensor,    // Tensor?
-  kTensorList,   // Tensor[]
-  kOperand,      // Operand: a tensor or a Python number
-  kOptOperand,   // Operand?
-  kInt,          // int
-  kInts,         // int[]; the caller may pass one int
-  kFloat,        // float
-  kBool,         // bool
-  kScalar,       // Scalar: bool, int or float, its type kept
-  kStr,          // str
-  kDType,        // dtype
+  kTensor,      // Tensor
+  kOptTensor,   // Tensor?
+  kTensorList,  // Tensor[]
+  kOperand,     // Operand: a tensor or a Python number
+  kOptOperand,  // Operand?
+  kInt,         // int
+  kInts,        // int[]; the caller may pass one int
+  kFloat,       // float
+  kBool,        // bool
+  kScalar,      // Scalar: bool, int or float, its type kept
+  kStr,         // str
+  kDType,       // dtype
 };
 
 struct OpParam {
@@ -80,10 +81,14 @@ struct OpSchema {
   std::string name;       // "add"
   std::string signature;  // as in the table
   std::vector<OpParam> params;
-  int num_tensors = 0;    // tensor parameters (slots)
-  int num_attrs = 0;      // attribute slots
-  int num_lists = 0;      // Tensor[] parameters: all or none, equal lengths
-  int num_outputs = 1;    // 0 for ops that only mutate
+  int num_tensors = 0;  // tensor parameters (slots)
+  int num_attrs = 0;    // attribute slots
+  int num_lists = 0;    // Tensor[] parameters: all or none, equal lengths
+  int num_outputs = 1;  // 0 for ops that only mutate
+  // Bit per attribute slot that a call must set: neither default nor operand.
+  uint32_t required_attrs = 0;
+  // Bit per tensor slot whose dtype decides the computation type.
+  uint32_t promoted_inputs = 0;
   std::vector<int> attr_params;    // attribute slot -> index into params
   std::vector<int> tensor_params;  // tensor slot -> index into params
   uint32_t flags = 0;
@@ -102,6 +107,17 @@ absl::Span<const OpSchema> AllOps();
 // 64-bit fingerprint of names, signatures and flags: equal on both sides iff
 // op ids and attribute slots mean the same.
 uint64_t OpTableFingerprint();
+
+// The two steps behind the table, for tests and tools. A row that breaks the
+// grammar in ops.def is InvalidArgument; in the table itself it ends the
+// process at start-up.
+absl::StatusOr<OpSchema> ParseOpRow(absl::string_view name,
+                                    absl::string_view signature,
+                                    uint32_t flags);
+uint64_t FingerprintOf(absl::Span<const OpSchema> ops);
+
+// Longest int list accepted: two entries per dimension (padding).
+inline constexpr int kMaxListLength = 2 * kMaxRank;
 
 // Type-checks one attribute value against its parameter ("[name] ...").
 absl::Status CheckAttr(const OpSchema& schema, int slot,

@@ -66,15 +66,15 @@ absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
   int64_t bytes = static_cast<int64_t>(ItemSize(dtype));
   for (int64_t size : shape) {
     if (size < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Trying to create tensor with negative dimension ", size, ": ",
-          ShapeString(shape)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("Trying to create tensor with negative dimension ", size,
+                       ": ", ShapeString(shape)));
     }
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes) ||
         bytes > kMaxTensorBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a tensor has at most ", kMaxTensorBytes, " bytes. Got ",
-          DTypeShortName(dtype), ShapeString(shape)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a tensor has at most ", kMaxTensorBytes, " bytes. Got ",
+                       DTypeShortName(dtype), ShapeString(shape)));
     }
   }
   return absl::OkStatus();
@@ -82,9 +82,9 @@ absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
 
 absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes) {
   if (spec.strides.size() != spec.shape.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "shape and strides must have equal length. Got ", spec.shape.size(),
-        " and ", spec.strides.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("shape and strides must have equal length. Got ",
+                     spec.shape.size(), " and ", spec.strides.size()));
   }
   if (absl::Status s = CheckShape(spec.dtype, spec.shape); !s.ok()) return s;
   bool overflow = spec.offset < 0;
@@ -94,8 +94,8 @@ absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes) {
     empty |= spec.shape[i] == 0;
     overflow |= spec.strides[i] < 0;
     int64_t span = 0;
-    overflow |= __builtin_mul_overflow(
-        std::max<int64_t>(spec.shape[i] - 1, 0), spec.strides[i], &span);
+    overflow |= __builtin_mul_overflow(std::max<int64_t>(spec.shape[i] - 1, 0),
+                                       spec.strides[i], &span);
     overflow |= __builtin_add_overflow(last, span, &last);
   }
   int64_t end = 0;
@@ -144,8 +144,7 @@ bool ViewStrides(const TensorSpec& spec, absl::Span<const int64_t> shape,
                    spec.strides[d - 1] != chunk_size * chunk_stride);
     if (!chunk_ends) continue;
     int64_t view_size = 1;
-    while (view_dim >= 0 &&
-           (view_size < chunk_size || shape[view_dim] == 1)) {
+    while (view_dim >= 0 && (view_size < chunk_size || shape[view_dim] == 1)) {
       (*strides)[view_dim] = view_size * chunk_stride;
       view_size *= shape[view_dim];
       --view_dim;
@@ -162,9 +161,9 @@ bool ViewStrides(const TensorSpec& spec, absl::Span<const int64_t> shape,
 absl::StatusOr<int> NormalizeDim(int64_t dim, int rank) {
   const int64_t limit = std::max(rank, 1);
   if (dim < -limit || dim >= limit) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "Dimension out of range (expected to be in range of [", -limit, ", ",
-        limit - 1, "], but got ", dim, ")"));
+    return absl::OutOfRangeError(
+        absl::StrCat("Dimension out of range (expected to be in range of [",
+                     -limit, ", ", limit - 1, "], but got ", dim, ")"));
   }
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }

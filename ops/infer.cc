@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ops/infer_rule.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+namespace {
+
+// Long lists of parameters would bury the message.
+constexpr size_t kListedTensors = 4;
+
+std::string DescribeList(SpecList list) {
+  std::string text = "[";
+  for (size_t i = 0; i < list.size() && i < kListedTensors; ++i) {
+    absl::StrAppend(&text, i > 0 ? ", " : "",
+                    list[i] == nullptr ? "None" : list[i]->ToString());
+  }
+  if (list.size() > kListedTensors) {
+    absl::StrAppend(&text, ", ... (", list.size(), " in all)");
+  }
+  return text + "]";
+}
+
+// "input=f32[2,3], other=2.5": tensors, numbers and the attributes that the
+// call set, in signature order. Works for malformed calls too.
+std::string Describe(const Attrs& attrs, SpecList inputs) {
+  const OpSchema& schema = attrs.schema();
+  const size_t per_list =
+      schema.num_lists > 0 ? inputs.size() / schema.num_lists : 0;
+  std::string text;
+  for (const OpParam& param : schema.params) {
+    std::string value;
+    if (param.kind == ParamKind::kTensorList) {
+      value =
+          DescribeList(inputs.subspan(param.tensor_slot * per_list, per_list));
+    } else if (param.tensor_slot >= 0 &&
+               param.tensor_slot < static_cast<int>(inputs.size()) &&
+               inputs[param.tensor_slot] != nullptr) {
+      value = inputs[param.tensor_slot]->ToString();
+    } else if (param.attr_slot >= 0 && attrs.IsSet(param.attr_slot)) {
+      value = AttrToString(attrs.Get(param.attr_slot));
+    } else {
+      continue;
+    }
+    absl::StrAppend(&text, text.empty() ? "" : ", ", param.name, "=", value);
+  }
+  return text;
+}
+
+absl::Status UnsupportedDType(const Attrs& attrs, SpecList inputs,
+                              DType dtype) {
+  return OpErrorAs(absl::StatusCode::kUnimplemented, attrs, inputs,
+                   absl::StrCat("dtype ", DTypeName(dtype),
+                                " is not supported by this version"));
+}
+
+// A tensor parameter without a tensor: fine for `Tensor?`, and for an operand
+// that was passed as a number.
+absl::Status CheckAbsent(const Attrs& attrs, SpecList inputs, int slot) {
+  const OpSchema& schema = attrs.schema();
+  const OpParam& param = schema.params[schema.tensor_params[slot]];
+  switch (param.kind) {
+    case ParamKind::kOptTensor:
+      return absl::OkStatus();
+    case ParamKind::kOptOperand:
+      if (IsNone(attrs.Get(param.attr_slot))) return absl::OkStatus();
+      [[fallthrough]];
+    case ParamKind::kOperand: {
+      if (!AttrIsNumber(attrs.Get(param.attr_slot))) {
+        return Invalid(attrs, inputs, "argument '", param.name,
+                       "' must be a tensor or a number");
+      }
+      for (const TensorSpec* input : inputs) {
+        if (input != nullptr) return absl::OkStatus();
+      }
+      return Invalid(attrs, inputs, "at least one operand must be a tensor");
+    }
+    default:
+      return Invalid(attrs, inputs, "argument '", param.name,
+                     "' must be a tensor");
+  }
+}
+
+absl::Status CheckLists(const Attrs& attrs, SpecList inputs) {
+  const OpSchema& schema = attrs.schema();
+  if (inputs.size() % schema.num_lists != 0) {
+    return Invalid(attrs, inputs, "tensor lists must have equal length, ",
+                   schema.num_lists, " lists in ", inputs.size(), " tensors");
+  }
+  for (const TensorSpec* input : inputs) {
+    if (input == nullptr) {
+      return Invalid(attrs, inputs, "every entry of a list must be a tensor");
+    }
+    if (!IsSupportedDType(input->dtype)) {
+      return UnsupportedDType(attrs, inputs, input->dtype);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInputs(const Attrs& attrs, SpecList inputs) {
+  const OpSchema& schema = attrs.schema();
+  if (schema.num_lists > 0) return CheckLists(attrs, inputs);
+  if (static_cast<int>(inputs.size()) != schema.num_tensors) {
+    return Invalid(attrs, inputs, "the op takes ", schema.num_tensors,
+                   " tensors, not ", inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) {
+      absl::Status s = CheckAbsent(attrs, inputs, static_cast<int>(i));
+      if (!s.ok()) return s;
+    } else if (!IsSupportedDType(inputs[i]->dtype)) {
+      return UnsupportedDType(attrs, inputs, inputs[i]->dtype);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequiredAttrs(const Attrs& attrs, SpecList inputs) {
+  const OpSchema& schema = attrs.schema();
+  for (int slot = 0; slot < schema.num_attrs; ++slot) {
+    if ((schema.required_attrs >> slot & 1) != 0 && !attrs.IsSet(slot)) {
+      return Invalid(attrs, inputs, "missing required argument '",
+                     schema.params[schema.attr_params[slot]].name, "'");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInplace(const Attrs& attrs, SpecList inputs,
+                          const TensorSpec& result) {
+  if (inputs[0] == nullptr) {
+    return Invalid(attrs, inputs, "the in-place form writes its first ",
+                   "argument, which must be a tensor");
+  }
+  const TensorSpec& target = *inputs[0];
+  if (result.shape != target.shape) {
+    return Invalid(
+        attrs, inputs, "output with shape ", TorchShape(target.shape),
+        " doesn't match the broadcast shape ", TorchShape(result.shape));
+  }
+  if (Category(result.dtype) > Category(target.dtype)) {
+    return Invalid(attrs, inputs, "result type ", TorchTypeName(result.dtype),
+                   " can't be cast to the desired output type ",
+                   TorchTypeName(target.dtype));
+  }
+  // Filling is the same in any order.
+  if (attrs.schema().id == OpId::fill) return absl::OkStatus();
+  return RequireWritable(attrs, inputs, 0);
+}
+
+absl::Status CheckForm(const Attrs& attrs, SpecList inputs, bool inplace) {
+  const OpSchema& schema = attrs.schema();
+  if (inplace && !schema.has(kInplace) && !schema.has(kInplaceOnly)) {
+    return Invalid(attrs, inputs, "the op has no in-place form");
+  }
+  if (!inplace && schema.has(kInplaceOnly)) {
+    return Invalid(attrs, inputs, "the op has only an in-place form");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutput(const Attrs& attrs, SpecList inputs,
+                         const TensorSpec& spec) {
+  if (!IsSupportedDType(spec.dtype)) {
+    return UnsupportedDType(attrs, inputs, spec.dtype);
+  }
+  absl::Status s = CheckShape(spec.dtype, spec.shape);
+  return s.ok() ? s : WithContext(s, attrs, inputs);
+}
+
+absl::Status InferForm(const Attrs& attrs, SpecList inputs, bool inplace,
+                       OutputSpecs* out) {
+  const OpSchema& schema = attrs.schema();
+  out->clear();
+  if (absl::Status s = CheckInputs(attrs, inputs); !s.ok()) return s;
+  if (schema.required_attrs != 0) {
+    if (absl::Status s = CheckRequiredAttrs(attrs, inputs); !s.ok()) return s;
+  }
+  if (inplace || schema.has(kInplaceOnly)) {
+    if (absl::Status s = CheckForm(attrs, inputs, inplace); !s.ok()) return s;
+  }
+  if (absl::Status s = schema.infer(attrs, inputs, out); !s.ok()) return s;
+  for (const OutputSpec& output : *out) {
+    absl::Status s = CheckOutput(attrs, inputs, output.spec);
+    if (!s.ok()) return s;
+  }
+  if (inplace) {
+    absl::Status s = CheckInplace(attrs, inputs, out->front().spec);
+    if (!s.ok()) return s;
+    out->front().spec = *inputs[0];
+    out->front().alias = 0;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status OpErrorAs(absl::StatusCode code, const Attrs& attrs,
+                       SpecList inputs, absl::string_view message) {
+  const std::string got = Describe(attrs, inputs);
+  absl::ConsumeSuffix(&message, ".");
+  return absl::Status(code,
+                      absl::StrCat("[", attrs.schema().name, "] ", message,
+                                   got.empty() ? "" : ". Got ", got, "."));
+}
+
+absl::Status OpError(const Attrs& attrs, SpecList inputs,
+                     absl::string_view message) {
+  return OpErrorAs(absl::StatusCode::kInvalidArgument, attrs, inputs, message);
+}
+
+absl::Status InferOp(const Attrs& attrs, SpecList inputs, bool inplace,
+                     OutputSpecs* out) {
+  absl::Status status = InferForm(attrs, inputs, inplace, out);
+  if (status.ok()) return status;
+  out->clear();
+  if (!inplace) return status;
+  // Say `add_`, which is what the user wrote.
+  absl::string_view message = status.message();
+  const std::string& name = attrs.schema().name;
+  if (!absl::ConsumePrefix(&message, absl::StrCat("[", name, "]"))) {
+    return status;
+  }
+  return absl::Status(status.code(), absl::StrCat("[", name, "_]", message));
+}
+
+}  // namespace holdfast

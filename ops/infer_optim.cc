@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of optimizer steps: lists of equal length, entry i of every list for
+// parameter i. They have no outputs; hyperparameters are the optimizers' own to
+// judge (schedules may pass values that constructors refuse).
+#include "ops/infer_rule.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+namespace {
+
+// `written`: bit per list that the step writes.
+absl::Status CheckGroups(const Attrs& attrs, SpecList inputs,
+                         uint32_t written) {
+  const OpSchema& schema = attrs.schema();
+  const size_t count = inputs.size() / schema.num_lists;
+  for (size_t i = 0; i < count; ++i) {
+    const TensorSpec& param = *inputs[i];
+    if (!IsFloat(param.dtype)) {
+      return NotImplementedFor(attrs, inputs, param.dtype);
+    }
+    for (int list = 0; list < schema.num_lists; ++list) {
+      const size_t at = list * count + i;
+      const TensorSpec& tensor = *inputs[at];
+      if (tensor.shape != param.shape || tensor.dtype != param.dtype) {
+        return Invalid(attrs, inputs, "entry ", i, " of ",
+                       schema.params[schema.tensor_params[list]].name,
+                       " must be as parameter ", i, ", ", param.ToString(),
+                       ", not ", tensor.ToString());
+      }
+      if ((written >> list & 1) == 0) continue;
+      if (absl::Status s = RequireWritable(attrs, inputs, at); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+HOLDFAST_INFER(InferSgd) {
+  (void)out;
+  // Without momentum the third list is the gradients again, only named.
+  const bool buffers = attrs.Float("momentum") != 0;
+  return CheckGroups(attrs, inputs, buffers ? 0b101 : 0b001);
+}
+
+HOLDFAST_INFER(InferAdam) {
+  (void)out;
+  if (attrs.Int("step") < 1) {
+    return Invalid(attrs, inputs, "step must count from 1");
+  }
+  return CheckGroups(attrs, inputs, 0b1101);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of reductions. A missing or empty dimension list means all of them.
+#include "ops/infer_rule.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+namespace {
+
+void AddReduced(DType dtype, const TensorSpec& input, uint64_t mask,
+                bool keepdim, OutputSpecs* out) {
+  Dims shape;
+  for (int i = 0; i < input.rank(); ++i) {
+    if ((mask >> i & 1) == 0) {
+      shape.push_back(input.shape[i]);
+    } else if (keepdim) {
+      shape.push_back(1);
+    }
+  }
+  AddOutput(out, dtype, shape);
+}
+
+absl::Status Reduce(const Attrs& attrs, SpecList inputs, DType dtype,
+                    OutputSpecs* out) {
+  uint64_t mask = 0;
+  absl::Status s = ReducedDims(attrs, inputs, &mask);
+  if (!s.ok()) return s;
+  AddReduced(dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
+  return absl::OkStatus();
+}
+
+// The largest of no elements does not exist.
+absl::Status CheckNotEmpty(const Attrs& attrs, SpecList inputs, uint64_t mask,
+                           bool all) {
+  const TensorSpec& input = *inputs[0];
+  if (input.numel() != 0) return absl::OkStatus();
+  if (all) {
+    return BadIndex(attrs, inputs, attrs.schema().name,
+                    "(): Expected reduction dim to be specified for "
+                    "input.numel() == 0. Specify the reduction dim with the "
+                    "'dim' argument");
+  }
+  for (int i = 0; i < input.rank(); ++i) {
+    if ((mask >> i & 1) != 0 && input.shape[i] == 0) {
+      return BadIndex(attrs, inputs, attrs.schema().name,
+                      "(): Expected reduction dim ", i,
+                      " to have non-zero size");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask) {
+  const Dims* dims = std::get_if<Dims>(&attrs.Get("dim"));
+  if (dims == nullptr || dims->empty()) {
+    *mask = ~uint64_t{0};
+    return absl::OkStatus();
+  }
+  return DimMask(attrs, inputs, *dims, inputs[0]->rank(), mask);
+}
+
+HOLDFAST_INFER(InferSum) {
+  const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
+  return Reduce(attrs, inputs, dtype, out);
+}
+
+HOLDFAST_INFER(InferMean) {
+  const DType dtype = attrs.DTypeOr("dtype", inputs[0]->dtype);
+  if (!IsFloat(dtype)) {
+    return Invalid(attrs, inputs, "mean(): could not infer output dtype. ",
+                   attrs.None("dtype") ? "Input" : "Optional",
+                   " dtype must be either a floating point or complex dtype. "
+                   "Got: ",
+                   TorchTypeName(dtype));
+  }
+  return Reduce(attrs, inputs, dtype, out);
+}
+
+HOLDFAST_INFER(InferAmax) {
+  uint64_t mask = 0;
+  absl::Status s = ReducedDims(attrs, inputs, &mask);
+  if (!s.ok()) return s;
+  s = CheckNotEmpty(attrs, inputs, mask, mask == ~uint64_t{0});
+  if (!s.ok()) return s;
+  AddReduced(inputs[0]->dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferArgmax) {
+  const bool all = attrs.None("dim");
+  uint64_t mask = ~uint64_t{0};
+  if (!all) {
+    int dim = 0;
+    absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
+    if (!s.ok()) return s;
+    mask = uint64_t{1} << dim;
+  }
+  if (absl::Status s = CheckNotEmpty(attrs, inputs, mask, all); !s.ok()) {
+    return s;
+  }
+  AddReduced(DType::kInt64, *inputs[0], mask, attrs.Bool("keepdim"), out);
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferAll) { return Reduce(attrs, inputs, DType::kBool, out); }
+
+HOLDFAST_INFER(InferCumsum) {
+  int dim = 0;
+  absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
+  if (!s.ok()) return s;
+  AddOutputLike(out, attrs.DTypeOr("dtype", SumType(inputs[0]->dtype)),
+                *inputs[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows that slide over the last two dimensions of a tensor: what
+// convolution and pooling have in common.
+// Thread-safety: pure functions.
+#ifndef HOLDFAST_OPS_WINDOW_H_
+#define HOLDFAST_OPS_WINDOW_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace holdfast {
+
+// Height, width.
+using Pair = std::array<int64_t, 2>;
+
+struct Window {
+  Pair kernel = {1, 1};
+  Pair stride = {1, 1};
+  Pair padding = {0, 0};
+  Pair dilation = {1, 1};
+  bool ceil_mode = false;  // a last window may hang over the far edge
+};
+
+// No field is larger: kernels and oneDNN compute with them in 32 bits.
+inline constexpr int64_t kMaxWindowField = (int64_t{1} << 31) - 1;
+
+// Number of window positions along `axis` (0: height) of an input of `size`;
+// 0 or less when none fits. REQUIRES: fields within kMaxWindowField, kernel,
+// stride and dilation positive, padding and size not negative.
+int64_t WindowCount(const Window& window, int axis, int64_t size);
+
+// PyTorch's pooling rule: a window's start must reach real elements.
+bool PaddingIsAtMostHalf(const Window& window, int axis);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_OPS_WINDOW_H_
