@@ -42,7 +42,7 @@ GradContext::GradContext(OpSink* sink, Node* node,
       results_(node->edges.size()) {}
 
 Value GradContext::input(int i) {
-  if (node_->saved_inputs.empty()) return nullptr;
+  if (i >= static_cast<int>(node_->saved_inputs.size())) return nullptr;
   return Unpack(node_->saved_inputs[i], -1);
 }
 

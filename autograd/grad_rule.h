@@ -66,7 +66,7 @@ class GradContext {
   int num_inputs() const { return static_cast<int>(node_->edges.size()); }
   // False: this input is absent or its gradient is of no use; do not compute.
   bool needs(int i) const {
-    return static_cast<bool>(node_->edges[i].node) &&
+    return i < num_inputs() && node_->edges[i] &&
            (i >= 64 || ((wanted_ >> i) & 1u) != 0);
   }
 
@@ -106,13 +106,20 @@ inline constexpr uint32_t kAllInputs = ~0u;
 constexpr uint32_t Bit(int i) { return 1u << i; }
 
 struct GradRule {
-  uint32_t saved_inputs;
-  uint32_t saved_outputs;
   void (*apply)(GradContext& context);
+  uint32_t saved_inputs = 0;
+  uint32_t saved_outputs = 0;
   // Inputs among the saved ones that only the gradients of *other* inputs use:
   // kept only if another input needs a gradient.
   uint32_t serves_others = 0;
 };
+
+// Defines Grad_<name> with the masks given after the name (as in GradRule) and
+// opens the body of its function; the context is `c`.
+#define HOLDFAST_GRAD(name, ...)                               \
+  static void Apply_##name(GradContext& c);                    \
+  const GradRule Grad_##name = {&Apply_##name, ##__VA_ARGS__}; \
+  static void Apply_##name(GradContext& c)
 
 #define OP(name, signature, infer, flags, since, doc) \
   extern const GradRule Grad_##name;

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients of convolution. conv2d(x, w) is linear in both, and so are its two
+// backward ops: the three are each other's gradients.
+#include "autograd/rule_ops.h"
+
+namespace holdfast {
+namespace {
+
+// conv2d(x, w) with this node's geometry.
+Value Conv(GradContext& c, const Value& x, const Value& w) {
+  if (!x || !w) return nullptr;
+  const Attrs& a = c.attrs();
+  return c.Call(OpId::conv2d, {x, w, nullptr},
+                {{"stride", a.Get("stride")},
+                 {"padding", a.Get("padding")},
+                 {"dilation", a.Get("dilation")},
+                 {"groups", a.Get("groups")}});
+}
+
+// A backward op with this node's geometry; `size_name` names the attribute
+// with the shape of the result.
+Value ConvBackward(GradContext& c, OpId op, const Value& g, const Value& other,
+                   absl::string_view size_name, const TensorSpec& result) {
+  if (!g || !other) return nullptr;
+  const Attrs& a = c.attrs();
+  return c.Call(op, {g, other},
+                {{size_name, result.shape},
+                 {"stride", a.Get("stride")},
+                 {"padding", a.Get("padding")},
+                 {"dilation", a.Get("dilation")},
+                 {"groups", a.Get("groups")}});
+}
+
+Value ConvInput(GradContext& c, const Value& g, const Value& w,
+                const TensorSpec& x) {
+  return ConvBackward(c, OpId::conv2d_backward_input, g, w, "input_size", x);
+}
+
+Value ConvWeight(GradContext& c, const Value& g, const Value& x,
+                 const TensorSpec& w) {
+  return ConvBackward(c, OpId::conv2d_backward_weight, g, x, "weight_size", w);
+}
+
+}  // namespace
+
+// x [N,C,H,W], w [O,C/groups,KH,KW], b [O], g [N,O,OH,OW]
+HOLDFAST_GRAD(conv2d, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
+  const Value& g = c.grad();
+  if (c.needs(0)) {
+    c.Set(0, ConvInput(c, g, c.input(1), c.input_spec(0)));
+  }
+  if (c.needs(1)) {
+    c.Set(1, ConvWeight(c, g, c.input(0), c.input_spec(1)));
+  }
+  if (c.needs(2)) c.Set(2, Sum(c, g, {0, 2, 3}, /*keepdim=*/false));
+}
+
+// y = input gradient of (grad, w); g has the shape of x.
+HOLDFAST_GRAD(conv2d_backward_input, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
+  if (c.needs(0)) c.Set(0, Conv(c, c.grad(), c.input(1)));
+  if (c.needs(1)) {
+    c.Set(1, ConvWeight(c, c.input(0), c.grad(), c.input_spec(1)));
+  }
+}
+
+// y = weight gradient of (grad, x); g has the shape of w.
+HOLDFAST_GRAD(conv2d_backward_weight, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
+  if (c.needs(0)) c.Set(0, Conv(c, c.input(1), c.grad()));
+  if (c.needs(1)) {
+    c.Set(1, ConvInput(c, c.input(0), c.grad(), c.input_spec(1)));
+  }
+}
+
+}  // namespace holdfast
