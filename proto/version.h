@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Versions, said once for both sides. What each protocol version added is in
+// VERSIONS.md.
+#ifndef HOLDFAST_PROTO_VERSION_H_
+#define HOLDFAST_PROTO_VERSION_H_
+
+#include <cstdint>
+
+namespace holdfast {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr char kServerName[] = "holdfastd 0.1.0";
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PROTO_VERSION_H_

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU device: kernels run inside Launch, on the worker thread and the
+// threads it forks.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "server/exec/device.h"
+#include "server/memory/host_memory.h"
+
+namespace holdfast {
+namespace {
+
+// Scratch memory grows to the largest kernel's need and is reused.
+class CpuKernelContext final : public KernelContext {
+ public:
+  void* Scratch(size_t bytes) override {
+    constexpr size_t kAlignment = 64;
+    for (Chunk& chunk : chunks_) {
+      if (!chunk.used && chunk.bytes >= bytes) {
+        chunk.used = true;
+        return chunk.data.get();
+      }
+    }
+    const size_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;
+    void* data = std::aligned_alloc(kAlignment, rounded);
+    if (data == nullptr) return nullptr;
+    chunks_.push_back({std::unique_ptr<void, Deleter>(data), rounded, true});
+    return data;
+  }
+
+  // Ends a kernel. Large scratch is not hoarded for ever.
+  void Reset() {
+    constexpr size_t kKeepBytes = size_t{256} << 20;
+    size_t kept = 0;
+    for (auto it = chunks_.begin(); it != chunks_.end();) {
+      it->used = false;
+      kept += it->bytes;
+      it = kept > kKeepBytes ? chunks_.erase(it) : it + 1;
+    }
+  }
+  bool used() const { return !chunks_.empty(); }
+
+ private:
+  struct Deleter {
+    void operator()(void* data) const { std::free(data); }
+  };
+  struct Chunk {
+    std::unique_ptr<void, Deleter> data;
+    size_t bytes;
+    bool used;
+  };
+  std::vector<Chunk> chunks_;
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(int threads) { context_.num_threads = threads; }
+
+  absl::string_view name() const override { return "cpu"; }
+
+  std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override {
+    return std::make_unique<HostMemory>(shared);
+  }
+
+  absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
+                      absl::Span<const TensorView> inputs,
+                      absl::Span<const TensorView> outputs) override {
+    context_.philox = philox;
+    const KernelFn kernel =
+        kernels_.kernels[static_cast<int>(attrs.schema().id)];
+    absl::Status status = kernel(context_, attrs, inputs, outputs);
+    if (context_.used()) context_.Reset();
+    return status;
+  }
+
+  absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
+
+  absl::Status CopyFromHost(void* device, const void* host,
+                            size_t bytes) override {
+    if (bytes > 0) std::memcpy(device, host, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status CopyToHost(void* host, const void* device,
+                          size_t bytes) override {
+    if (bytes > 0) std::memcpy(host, device, bytes);
+    return absl::OkStatus();
+  }
+
+ private:
+  const KernelTable& kernels_ = CpuKernels();
+  CpuKernelContext context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> NewCpuDevice(int threads) {
+  return std::make_unique<CpuDevice>(threads);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exec/executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "proto/convert.h"
+
+namespace holdfast {
+namespace {
+
+// Handles are counted up by one client; a gap this large is a broken client,
+// and would let it exhaust the counter.
+constexpr uint64_t kMaxHandle = uint64_t{1} << 62;
+constexpr int kMaxInputs = 1 << 16;
+constexpr size_t kMaxKept = 1 << 16;
+constexpr size_t kMaxNameBytes = 1024;
+
+absl::Status ProtocolError(absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("[protocol] ", message));
+}
+
+}  // namespace
+
+Executor::Executor(Device* device, ReplySink* sink, Options options)
+    : device_(device),
+      sink_(sink),
+      options_(options),
+      memory_(device->CreateMemory(options.local), options.memory_limit_bytes),
+      guard_(device->CreateMemory(/*shared=*/false),
+             options.memory_limit_bytes),
+      runner_(device, &memory_, options.local ? &guard_ : nullptr) {}
+
+Executor::~Executor() { Clear(); }
+
+void Executor::Clear() {
+  kept_.clear();
+  Reattach();
+  memory_.ReleaseCached();
+  guard_.ReleaseCached();
+}
+
+absl::Status Executor::Apply(const v1::Command& command) {
+  for (uint64_t handle : command.release()) {
+    if (!store_.Release(handle)) {
+      return ProtocolError(absl::StrCat("release of unknown handle ", handle));
+    }
+  }
+  switch (command.kind_case()) {
+    case v1::Command::kOp:
+      return ApplyOp(command.op());
+    case v1::Command::kPut:
+      return ApplyPut(command.put());
+    case v1::Command::kSetRequiresGrad:
+      return ApplySetRequiresGrad(command.set_requires_grad());
+    case v1::Command::kBackward:
+      return ApplyBackward(command.backward());
+    case v1::Command::kRead:
+      return ApplyRead(command.read());
+    case v1::Command::kKeep:
+      return ApplyKeep(command.keep());
+    case v1::Command::kSetSeed:
+      runner_.SetSeed(command.set_seed().seed());
+      return absl::OkStatus();
+    case v1::Command::KIND_NOT_SET:
+      return absl::OkStatus();  // releases only
+  }
+  return ProtocolError("unknown command");
+}
+
+absl::Status Executor::Promise(uint64_t first, int count) {
+  // Strictly increasing, so a handle can neither be reused nor forged.
+  if (first <= highest_handle_ || first >= kMaxHandle) {
+    return ProtocolError(absl::StrCat("output handle ", first,
+                                      " must be above ", highest_handle_));
+  }
+  highest_handle_ = first + count - 1;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Value> Executor::Resolve(uint64_t handle,
+                                        FailurePtr* failure) const {
+  const TensorStore::Entry* entry = store_.Find(handle);
+  if (entry == nullptr) {
+    return ProtocolError(absl::StrCat("unknown handle ", handle,
+                                      " (released, or of another "
+                                      "session)"));
+  }
+  if (entry->failure != nullptr) {
+    if (*failure == nullptr) *failure = entry->failure;
+    return Value();
+  }
+  return entry->tensor;
+}
+
+FailurePtr Executor::NewFailure(const absl::Status& status,
+                                const std::string& op) {
+  auto failure = std::make_shared<OpFailure>();
+  failure->status = status;
+  failure->op = op;
+  failure->op_sequence = op_sequence_;
+  if (unreported_ == nullptr) unreported_ = failure;
+  return failure;
+}
+
+void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
+  status->set_code(static_cast<int>(failure.status.code()));
+  status->set_message(std::string(failure.status.message()));
+  status->set_op(failure.op);
+  status->set_op_sequence(failure.op_sequence);
+  store_.Reported(failure);
+  if (unreported_.get() == &failure) unreported_ = nullptr;
+}
+
+absl::Status Executor::ApplyOp(const v1::OpCall& call) {
+  ++op_sequence_;
+  if (call.op() >= static_cast<uint32_t>(kNumOps)) {
+    return ProtocolError(absl::StrCat("unknown op id ", call.op()));
+  }
+  const OpSchema& schema = GetOp(static_cast<OpId>(call.op()));
+  const int promised = call.inplace() ? 0 : schema.num_outputs;
+  if (promised > 0) {
+    absl::Status s = Promise(call.outputs(), promised);
+    if (!s.ok()) return s;
+  }
+  if (call.inputs_size() > kMaxInputs) {
+    return ProtocolError(absl::StrCat("an op takes at most ", kMaxInputs,
+                                      " tensors. Got ", call.inputs_size()));
+  }
+  Inputs inputs;
+  FailurePtr inherited;
+  for (uint64_t handle : call.inputs()) {
+    if (handle == 0) {
+      inputs.emplace_back();
+      continue;
+    }
+    absl::StatusOr<Value> input = Resolve(handle, &inherited);
+    if (!input.ok()) return input.status();
+    inputs.push_back(*std::move(input));
+  }
+  Values outputs;
+  absl::Status status;
+  if (inherited == nullptr) {
+    Attrs attrs(&schema);
+    status = AttrsFromProto(call.attrs(), &attrs);
+    if (status.ok()) status = RunOp(call, attrs, inputs, &outputs);
+    if (status.ok()) {
+      for (int i = 0; i < promised; ++i) {
+        store_.Put(call.outputs() + i, std::move(outputs[i]));
+      }
+      return absl::OkStatus();
+    }
+  }
+  FailurePtr failure =
+      inherited != nullptr ? inherited : NewFailure(status, schema.name);
+  for (int i = 0; i < promised; ++i) {
+    store_.PutFailure(call.outputs() + i, failure);
+  }
+  if (call.inplace() && call.inputs_size() > 0 && call.inputs(0) != 0) {
+    store_.MarkFailed(call.inputs(0), failure);
+  }
+  if (schema.has(kMutates)) {
+    for (uint64_t handle : call.inputs()) {
+      if (handle != 0) store_.MarkFailed(handle, failure);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
+                             const Inputs& inputs, Values* outputs) {
+  const OpSchema& schema = attrs.schema();
+  if (call.inplace() ? !(schema.has(kInplace) || schema.has(kInplaceOnly))
+                     : schema.has(kInplaceOnly)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name, "] there is no ",
+        call.inplace() ? "in-place" : "out-of-place", " form of this op"));
+  }
+  return runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
+}
+
+absl::Status Executor::ApplyPut(const v1::Put& put) {
+  ++op_sequence_;
+  if (absl::Status s = Promise(put.handle(), 1); !s.ok()) return s;
+  absl::StatusOr<RefPtr<Tensor>> tensor = MakeFromPut(put);
+  if (tensor.ok()) {
+    store_.Put(put.handle(), *std::move(tensor));
+  } else {
+    store_.PutFailure(put.handle(), NewFailure(tensor.status(), "put"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RefPtr<Tensor>> Executor::MakeFromPut(const v1::Put& put) {
+  absl::StatusOr<TensorSpec> spec = SpecFromProto(put.spec());
+  if (!spec.ok()) return spec.status();
+  if (!spec->contiguous() || spec->offset != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[put] the spec must be contiguous. Got ", spec->ToString(),
+        " strides ", ShapeString(spec->strides)));
+  }
+  const size_t bytes = spec->nbytes();
+  auto wrong_size = [&](size_t got) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[put] ", spec->ToString(), " takes ", bytes, " bytes. Got ", got));
+  };
+  if (put.source_case() == v1::Put::kBlock) {
+    MemoryBlock* block = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(blocks_mutex_);
+      const auto it = blocks_.find(put.block());
+      if (it == blocks_.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("[put] unknown block ", put.block()));
+      }
+      block = it->second;
+      blocks_.erase(it);
+    }
+    auto storage = MakeRef<Storage>(&memory_, block);
+    if (block->bytes < bytes) return wrong_size(block->bytes);
+    return MakeRef<Tensor>(*std::move(spec), std::move(storage));
+  }
+  SharedBytes upload;
+  absl::string_view data = put.data();
+  if (put.source_case() == v1::Put::kUpload) {
+    absl::StatusOr<SharedBytes> taken = sink_->TakeUpload(put.upload());
+    if (!taken.ok()) return taken.status();
+    upload = *std::move(taken);
+    data = {reinterpret_cast<const char*>(upload->data()), upload->size()};
+  }
+  if (data.size() != bytes) return wrong_size(data.size());
+  absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
+  if (!tensor.ok()) return tensor.status();
+  absl::Status s = device_->CopyFromHost((*tensor)->data(), data.data(), bytes);
+  if (!s.ok()) return s;
+  return tensor;
+}
+
+absl::Status Executor::ApplySetRequiresGrad(
+    const v1::SetRequiresGrad& request) {
+  FailurePtr failure;
+  absl::StatusOr<Value> tensor = Resolve(request.handle(), &failure);
+  if (!tensor.ok()) return tensor.status();
+  if (failure != nullptr) return absl::OkStatus();
+  absl::Status status;
+  if (!(*tensor)->is_leaf()) {
+    status = absl::FailedPreconditionError(
+        "[requires_grad_] you can only change requires_grad flags of leaf "
+        "variables. Use detach()");
+  } else if (request.requires_grad() && !IsFloat((*tensor)->spec().dtype)) {
+    status = absl::InvalidArgumentError(absl::StrCat(
+        "[requires_grad_] only Tensors of floating point dtype can require "
+        "gradients. Got ",
+        (*tensor)->spec().ToString()));
+  } else {
+    (*tensor)->SetLeafRequiresGrad(request.requires_grad());
+    return absl::OkStatus();
+  }
+  store_.MarkFailed(request.handle(), NewFailure(status, "requires_grad_"));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ApplyKeep(const v1::Keep& keep) {
+  if (keep.name().size() > kMaxNameBytes) {
+    return ProtocolError("a name has at most 1024 bytes");
+  }
+  if (keep.handle() == 0) {
+    kept_.erase(keep.name());
+    return absl::OkStatus();
+  }
+  FailurePtr failure;
+  absl::StatusOr<Value> tensor = Resolve(keep.handle(), &failure);
+  if (!tensor.ok()) return tensor.status();
+  if (kept_.size() >= kMaxKept) {
+    return ProtocolError("a session keeps at most 65536 tensors");
+  }
+  if (failure == nullptr) {
+    kept_[keep.name()] = {keep.handle(), *std::move(tensor)};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
+  absl::StatusOr<MemoryBlock*> block = memory_.Allocate(bytes, 0);
+  if (!block.ok()) return block.status();
+  v1::Block reply;
+  reply.mutable_place()->set_segment((*block)->segment);
+  reply.mutable_place()->set_offset((*block)->offset);
+  reply.mutable_place()->set_bytes((*block)->bytes);
+  std::lock_guard<std::mutex> lock(blocks_mutex_);
+  reply.set_id(next_block_);
+  blocks_[next_block_++] = *block;
+  return reply;
+}
+
+void Executor::Reattach() {
+  store_.Clear();
+  unreported_ = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(blocks_mutex_);
+    for (const auto& [id, block] : blocks_) memory_.Free(block);
+    blocks_.clear();
+  }
+  for (auto& [name, kept] : kept_) {
+    kept.handle = ++highest_handle_;
+    store_.Put(kept.handle, kept.tensor);
+  }
+}
+
+void Executor::ListKept(v1::HelloReply* reply) const {
+  for (const auto& [name, kept] : kept_) {
+    v1::KeptTensor* tensor = reply->add_kept();
+    tensor->set_name(name);
+    tensor->set_handle(kept.handle);
+    SpecToProto(kept.tensor->spec(), tensor->mutable_spec());
+    tensor->set_requires_grad(kept.tensor->requires_grad());
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exec/op_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "autograd/grad_rule.h"
+#include "autograd/tape.h"
+
+namespace holdfast {
+namespace {
+
+constexpr StreamId kStream = 0;  // one compute stream per session
+
+using Views = absl::InlinedVector<TensorView, 4>;
+using Specs = absl::InlinedVector<const TensorSpec*, 4>;
+
+// One op in this many is timed: a clock read per op would cost as much as a
+// tiny op itself.
+constexpr uint64_t kTimedEvery = 64;
+
+// A number passed for an operand, as the rank-0 tensor kernels see.
+struct ScalarOperand {
+  alignas(8) char bytes[8];
+  TensorSpec spec;
+
+  void Set(const AttrValue& value, DType dtype) {
+    spec.dtype = dtype;
+    switch (dtype) {
+      case DType::kBool:
+        Store<uint8_t>(AttrAsDouble(value) != 0);
+        break;
+      case DType::kUInt8:
+        Store<uint8_t>(static_cast<uint8_t>(AttrAsInt(value)));
+        break;
+      case DType::kInt32:
+        Store<int32_t>(static_cast<int32_t>(AttrAsInt(value)));
+        break;
+      case DType::kInt64:
+        Store<int64_t>(AttrAsInt(value));
+        break;
+      case DType::kFloat64:
+        Store<double>(AttrAsDouble(value));
+        break;
+      default:
+        Store<float>(static_cast<float>(AttrAsDouble(value)));
+        break;
+    }
+  }
+
+ private:
+  template <typename T>
+  void Store(T value) {
+    *reinterpret_cast<T*>(bytes) = value;
+  }
+};
+
+// True when two elements of the tensor share memory (expanded dimensions).
+bool SelfOverlaps(const TensorSpec& spec) {
+  for (int i = 0; i < spec.rank(); ++i) {
+    if (spec.strides[i] == 0 && spec.shape[i] > 1) return true;
+  }
+  return false;
+}
+
+bool AnyRequiresGrad(absl::Span<const Value> inputs) {
+  for (const Value& input : inputs) {
+    if (input && input->requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::array<OpCounters, kNumOps>& AllOpCounters() {
+  static auto& counters = *new std::array<OpCounters, kNumOps>();
+  return counters;
+}
+
+OpRunner::OpRunner(Device* device, CachingAllocator* allocator,
+                   CachingAllocator* guard)
+    : device_(device), allocator_(allocator), guard_(guard) {}
+
+absl::StatusOr<Values> OpRunner::Emit(const Attrs& attrs,
+                                      absl::Span<const Value> inputs,
+                                      bool record, bool inplace) {
+  Values outputs;
+  if (absl::Status s = Run(attrs, inputs, record, inplace, &outputs); !s.ok()) {
+    return s;
+  }
+  return outputs;
+}
+
+Value OpRunner::Alias(const Value& value) {
+  const Tensor& tensor = *AsTensor(value);
+  auto alias = MakeRef<Tensor>(tensor.spec(), tensor.storage());
+  alias->is_view = true;
+  return alias;
+}
+
+absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(
+    TensorSpec spec, CachingAllocator* allocator) {
+  absl::StatusOr<MemoryBlock*> block =
+      allocator->Allocate(spec.nbytes(), kStream);
+  if (!block.ok()) return block.status();
+  return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(allocator, *block));
+}
+
+absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
+                           bool record, bool inplace, Values* outputs) {
+  const OpSchema& schema = attrs.schema();
+  Specs specs;
+  for (const Value& input : inputs) {
+    specs.push_back(input ? &input->spec() : nullptr);
+  }
+  OutputSpecs output_specs;
+  if (absl::Status s = InferOp(attrs, specs, inplace, &output_specs); !s.ok()) {
+    return s;
+  }
+  const bool on_tape =
+      record && !schema.has(kNoGrad) && AnyRequiresGrad(inputs);
+  if (inplace || schema.has(kMutates)) {
+    if (absl::Status s = CheckInplace(attrs, inputs, record); !s.ok()) return s;
+  }
+  RefPtr<Node> node;
+  if (on_tape) node = BeginRecord(attrs, inputs);
+
+  OpCounters& counters = AllOpCounters()[static_cast<int>(schema.id)];
+  const bool timed = ++ops_run_ % kTimedEvery == 0;
+  std::chrono::steady_clock::time_point start;
+  if (timed) start = std::chrono::steady_clock::now();
+  absl::Status status =
+      schema.has(kView)
+          ? RunView(output_specs, inputs, outputs)
+          : RunKernel(attrs, inputs, inplace, output_specs, outputs);
+  // One writer: plain load and store suffice.
+  auto bump = [](std::atomic<uint64_t>& counter, uint64_t by) {
+    counter.store(counter.load(std::memory_order_relaxed) + by,
+                  std::memory_order_relaxed);
+  };
+  if (timed) {
+    bump(counters.nanoseconds,
+         kTimedEvery *
+             std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+                 .count());
+  }
+  bump(counters.calls, 1);
+  if (!status.ok()) {
+    bump(counters.failures, 1);
+    return status;
+  }
+  if (node) EndRecord(node, *this, *outputs);
+  return absl::OkStatus();
+}
+
+absl::Status OpRunner::RunView(const OutputSpecs& specs,
+                               absl::Span<const Value> inputs,
+                               Values* outputs) {
+  for (const OutputSpec& out : specs) {
+    const Tensor& base = *AsTensor(inputs[out.alias]);
+    // Inference keeps views inside their input; as_strided may not.
+    if (absl::Status s = CheckFits(out.spec, base.storage()->bytes());
+        !s.ok()) {
+      return s;
+    }
+    auto view = MakeRef<Tensor>(out.spec, base.storage());
+    view->is_view = true;
+    outputs->push_back(std::move(view));
+  }
+  return absl::OkStatus();
+}
+
+// What must hold before an op may write its inputs.
+absl::Status OpRunner::CheckInplace(const Attrs& attrs,
+                                    absl::Span<const Value> inputs,
+                                    bool record) {
+  const OpSchema& schema = attrs.schema();
+  if (schema.has(kMutates)) {
+    for (const Value& input : inputs) {
+      if (SelfOverlaps(input->spec())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("[", schema.name,
+                         "] a written tensor must not overlap itself. Got ",
+                         input->spec().ToString()));
+      }
+    }
+    return absl::OkStatus();
+  }
+  const Tensor& target = *AsTensor(inputs[0]);
+  if (SelfOverlaps(target.spec())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name,
+        "_] unsupported operation: more than one element of the written-to "
+        "tensor refers to a single memory location. Please clone() the tensor "
+        "before performing the operation. Got ",
+        target.spec().ToString(), " strides ",
+        ShapeString(target.spec().strides)));
+  }
+  if (!record || !AnyRequiresGrad(inputs)) return absl::OkStatus();
+  if (target.is_leaf() && target.requires_grad()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name,
+        "_] a leaf Variable that requires grad is being used in an in-place "
+        "operation. Got input=",
+        target.spec().ToString()));
+  }
+  if (target.is_view) {
+    return absl::UnimplementedError(absl::StrCat(
+        "[", schema.name,
+        "_] in-place ops on views inside the autograd graph are not supported "
+        "by this version. Got a view ",
+        target.spec().ToString(), "; use the out-of-place form"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OpRunner::RunKernel(const Attrs& attrs,
+                                 absl::Span<const Value> inputs, bool inplace,
+                                 const OutputSpecs& specs, Values* outputs) {
+  const OpSchema& schema = attrs.schema();
+  Views views;
+  if (inplace) {
+    views.push_back(AsTensor(inputs[0])->view());
+  } else {
+    for (const OutputSpec& out : specs) {
+      absl::StatusOr<RefPtr<Tensor>> tensor = NewTensor(out.spec);
+      if (!tensor.ok()) {
+        outputs->clear();
+        return absl::Status(
+            tensor.status().code(),
+            absl::StrCat("[", schema.name, "] ", tensor.status().message()));
+      }
+      views.push_back((*tensor)->view());
+      outputs->push_back(*std::move(tensor));
+    }
+  }
+  absl::Status status = Launch(attrs, inputs, views, inplace);
+  if (!status.ok()) {
+    outputs->clear();
+    return status;
+  }
+  if (inplace) {
+    Storage& storage = *AsTensor(inputs[0])->storage();
+    ++storage.version;
+    storage.last_writer = schema.name.c_str();
+    outputs->push_back(inputs[0]);
+  } else if (schema.has(kMutates)) {
+    for (const Value& input : inputs) {
+      // Lists the op only reads are bumped too: gradients and buffers of an
+      // optimizer step are nobody's saved tensors.
+      Storage& storage = *AsTensor(input)->storage();
+      ++storage.version;
+      storage.last_writer = schema.name.c_str();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
+                                              CachingAllocator* allocator) {
+  Attrs clone(&GetOp(OpId::clone));
+  absl::StatusOr<RefPtr<Tensor>> copy = NewTensor(
+      ContiguousSpec(tensor.spec().dtype, tensor.spec().shape), allocator);
+  if (!copy.ok()) return copy.status();
+  const TensorView from = tensor.view(), to = (*copy)->view();
+  absl::Status s = device_->Launch(kStream, {}, clone, {&from, 1}, {&to, 1});
+  if (!s.ok()) return s;
+  return copy;
+}
+
+absl::Status OpRunner::Launch(const Attrs& attrs,
+                              absl::Span<const Value> inputs,
+                              absl::Span<const TensorView> outputs,
+                              bool inplace) {
+  const OpSchema& schema = attrs.schema();
+  Views views;
+  absl::InlinedVector<ScalarOperand, 1> scalars;
+  absl::InlinedVector<RefPtr<Tensor>, 1> copies;
+  scalars.reserve(inputs.size());  // views point into it
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) {
+      const OpParam& param = schema.params[schema.tensor_params[i]];
+      TensorView view;
+      if (param.attr_slot >= 0 && attrs.IsSet(param.attr_slot) &&
+          AttrIsNumber(attrs.Get(param.attr_slot))) {
+        Specs specs;
+        for (const Value& v : inputs) specs.push_back(v ? &v->spec() : nullptr);
+        ScalarOperand& scalar = scalars.emplace_back();
+        scalar.Set(attrs.Get(param.attr_slot), ResultType(attrs, specs));
+        view = {scalar.bytes, &scalar.spec};
+      }
+      views.push_back(view);
+      continue;
+    }
+    const Tensor& tensor = *AsTensor(inputs[i]);
+    const bool index = guard_ != nullptr && schema.has(kChecksData) &&
+                       IsIntegral(tensor.spec().dtype) && !(inplace && i == 0);
+    const bool alias =
+        inplace && i > 0 &&
+        tensor.storage() == AsTensor(inputs[0])->storage() &&
+        !(schema.has(kElementwise) && tensor.spec() == inputs[0]->spec());
+    if (index || alias) {
+      absl::StatusOr<RefPtr<Tensor>> copy =
+          Copy(tensor, index ? guard_ : allocator_);
+      if (!copy.ok()) return copy.status();
+      views.push_back((*copy)->view());
+      copies.push_back(*std::move(copy));
+      continue;
+    }
+    views.push_back(tensor.view());
+  }
+  PhiloxState philox = philox_;
+  if (schema.has(kRandom) && !outputs.empty()) {
+    // One counter per element, whatever the kernel does with it.
+    philox_.offset += std::max<int64_t>(outputs[0].spec->numel(), 1);
+  }
+  return device_->Launch(kStream, philox, attrs, views, outputs);
+}
+
+}  // namespace holdfast

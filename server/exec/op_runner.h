@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpRunner: runs one op on tensors: infer, allocate outputs, record on the
+// tape, launch. The only place where kernels are launched: the client's ops
+// and the gradient rules' ops both come through here.
+// Thread-safety: worker thread only.
+#ifndef HOLDFAST_SERVER_EXEC_OP_RUNNER_H_
+#define HOLDFAST_SERVER_EXEC_OP_RUNNER_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "autograd/op_sink.h"
+#include "ops/attrs.h"
+#include "ops/infer.h"
+#include "server/exec/device.h"
+#include "server/exec/tensor.h"
+#include "server/memory/caching_allocator.h"
+
+namespace holdfast {
+
+// Calls per op, for stats. Written by the worker, read by anyone.
+struct OpCounters {
+  std::atomic<uint64_t> calls{0};
+  std::atomic<uint64_t> failures{0};
+  std::atomic<uint64_t> nanoseconds{0};  // sampled, see op_runner.cc
+};
+std::array<OpCounters, kNumOps>& AllOpCounters();
+
+class OpRunner final : public OpSink {
+ public:
+  // `guard`: null, or memory that no client can see. A local client can write
+  // tensor memory at any time, so integers that kernels use as indices are
+  // copied there before they are checked. All pointers must outlive the runner.
+  OpRunner(Device* device, CachingAllocator* allocator,
+           CachingAllocator* guard);
+
+  absl::StatusOr<Values> Emit(const Attrs& attrs,
+                              absl::Span<const Value> inputs, bool record,
+                              bool inplace) override;
+  Value Alias(const Value& value) override;
+
+  // Like Emit, filling `outputs` instead of allocating a result.
+  absl::Status Run(const Attrs& attrs, absl::Span<const Value> inputs,
+                   bool record, bool inplace, Values* outputs);
+
+  // An uninitialised contiguous tensor.
+  absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec) {
+    return NewTensor(std::move(spec), allocator_);
+  }
+
+  void SetSeed(uint64_t seed) { philox_ = {seed, 0}; }
+  uint64_t ops_run() const { return ops_run_; }
+
+ private:
+  absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec,
+                                           CachingAllocator* allocator);
+  absl::Status RunView(const OutputSpecs& specs, absl::Span<const Value> inputs,
+                       Values* outputs);
+  absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
+                         bool inplace, const OutputSpecs& specs,
+                         Values* outputs);
+  absl::Status CheckInplace(const Attrs& attrs, absl::Span<const Value> inputs,
+                            bool record);
+  absl::Status Launch(const Attrs& attrs, absl::Span<const Value> inputs,
+                      absl::Span<const TensorView> outputs, bool inplace);
+  absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
+                                      CachingAllocator* allocator);
+
+  Device* const device_;
+  CachingAllocator* const allocator_;
+  CachingAllocator* const guard_;
+  PhiloxState philox_;
+  uint64_t ops_run_ = 0;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_EXEC_OP_RUNNER_H_

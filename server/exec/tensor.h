@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage and Tensor: device memory with its version counter, and a strided
+// view of it that autograd can follow.
+// Thread-safety: worker thread only (reference counts may drop elsewhere).
+#ifndef HOLDFAST_SERVER_EXEC_TENSOR_H_
+#define HOLDFAST_SERVER_EXEC_TENSOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "autograd/variable.h"
+#include "kernels/kernel.h"
+#include "ops/ref_counted.h"
+#include "ops/tensor_spec.h"
+#include "server/memory/caching_allocator.h"
+
+namespace holdfast {
+
+// Owns one block; frees it into its allocator, which must outlive it.
+class Storage final : public RefCounted {
+ public:
+  Storage(CachingAllocator* allocator, MemoryBlock* block)
+      : allocator_(allocator), block_(block) {}
+
+  char* data() const { return static_cast<char*>(block_->data); }
+  size_t bytes() const { return block_->bytes; }
+  const MemoryBlock& block() const { return *block_; }
+
+  // Writes after creation. `last_writer` is a static string such as "add_".
+  uint32_t version = 0;
+  const char* last_writer = "";
+
+ protected:
+  ~Storage() override { allocator_->Free(block_); }
+
+ private:
+  CachingAllocator* const allocator_;
+  MemoryBlock* const block_;
+};
+
+class Tensor final : public Variable {
+ public:
+  // REQUIRES: the spec fits the storage.
+  Tensor(TensorSpec spec, RefPtr<Storage> storage)
+      : Variable(std::move(spec)), storage_(std::move(storage)) {}
+
+  const RefPtr<Storage>& storage() const { return storage_; }
+  void* data() const {
+    return storage_->data() + spec_.offset * ItemSize(spec_.dtype);
+  }
+  TensorView view() const { return {data(), &spec_}; }
+
+  uint32_t version() const override { return storage_->version; }
+  const char* last_writer() const override { return storage_->last_writer; }
+
+  // A view of another tensor of its storage: in-place ops that need a
+  // gradient are refused on it.
+  bool is_view = false;
+
+ private:
+  RefPtr<Storage> storage_;
+};
+
+// Values of the executor are always Tensors.
+inline Tensor* AsTensor(const Value& value) {
+  return static_cast<Tensor*>(value.get());
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_EXEC_TENSOR_H_

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Worker: the thread that owns a device. It decodes and executes the batches
+// of all sessions, a slice at a time, picking the session that has used least
+// device time (weighted fair share), so that a small interactive session
+// never waits behind somebody's long queue. With nothing to do it looks around
+// for tens of microseconds, then sleeps in epoll and uses no CPU.
+// Thread-safety: Post, Run, Wake, Watch, Unwatch and Stop from any thread.
+#ifndef HOLDFAST_SERVER_EXEC_WORKER_H_
+#define HOLDFAST_SERVER_EXEC_WORKER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace holdfast {
+
+class Session;
+
+class Worker {
+ public:
+  struct Options {
+    absl::Duration spin = absl::Microseconds(50);  // before sleeping
+    absl::Duration tick = absl::Seconds(1);
+    // One turn of a session; it also ends when something is posted.
+    int slice_commands = 4096;
+    absl::Duration slice_time = absl::Milliseconds(2);
+  };
+  explicit Worker(Options options);
+  ~Worker();  // stops
+
+  // Starts the thread. `tick` runs on it about once a second.
+  void Start(std::function<void()> tick);
+  void Stop();
+
+  // Sessions to serve. Remove: the worker drops its reference. Worker thread.
+  void Add(std::shared_ptr<Session> session);
+  void Remove(const Session* session);
+
+  // Runs `fn` on the worker thread between slices.
+  void Post(std::function<void()> fn);
+  // The same, and waits for it. Runs directly when called on the worker.
+  void Run(const std::function<void()>& fn);
+
+  // Ends a sleep: some armed connection has a batch.
+  void Wake();
+  // Watches a doorbell eventfd while asleep; a ring wakes the worker (it
+  // drains the counter itself). Unwatch before closing the descriptor.
+  void Watch(int eventfd);
+  void Unwatch(int eventfd);
+
+  bool OnWorkerThread() const;
+
+ private:
+  void Loop(const std::function<void()>& tick);
+  void RunPosted();
+  bool ServeOne();  // false: no session had work
+  void Sleep();
+  bool Poll();  // true: some session has work, or something was posted
+
+  const Options options_;
+  int epoll_fd_ = -1;
+  int wake_fd_ = -1;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> has_posted_{false};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;       // guarded by mutex_
+  std::vector<std::shared_ptr<Session>> sessions_;  // worker thread
+  double virtual_clock_ = 0;                        // worker thread
+  std::atomic<std::thread::id> thread_id_{};
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_EXEC_WORKER_H_

@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/memory/caching_allocator.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace holdfast {
+namespace {
+
+size_t RoundUp(size_t value, size_t step) {
+  return (value + step - 1) / step * step;
+}
+
+// A remainder worth keeping apart. Small blocks split at any size; large
+// ones keep up to 1 MiB of slack, so that near-equal sizes reuse each other.
+bool WorthSplitting(size_t remainder, bool small) {
+  return remainder >=
+         (small ? CachingAllocator::kRounding : CachingAllocator::kSmallLimit);
+}
+
+std::string Bytes(size_t bytes) {
+  return absl::StrFormat("%.1f MiB", bytes / 1048576.0);
+}
+
+}  // namespace
+
+bool CachingAllocator::BySize::operator()(const MemoryBlock* a,
+                                          const MemoryBlock* b) const {
+  if (a->bytes != b->bytes) return a->bytes < b->bytes;
+  return a->data < b->data;
+}
+
+CachingAllocator::CachingAllocator(std::unique_ptr<DeviceMemory> memory,
+                                   size_t limit_bytes)
+    : memory_(std::move(memory)), limit_bytes_(limit_bytes) {}
+
+CachingAllocator::~CachingAllocator() {
+  for (auto& [id, record] : segments_) {
+    for (MemoryBlock* block = record.first; block != nullptr;) {
+      MemoryBlock* next = block->next;
+      delete block;
+      block = next;
+    }
+    memory_->FreeSegment(record.segment);
+  }
+}
+
+absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
+                                                        StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  constexpr size_t kLargest = size_t{1} << 48;
+  if (bytes > kLargest) {
+    return OutOfMemory(bytes, absl::ResourceExhaustedError("too large"));
+  }
+  const size_t rounded = RoundUp(std::max<size_t>(bytes, 1), kRounding);
+  MemoryBlock* block = nullptr;
+  const size_t bin = rounded / kRounding - 1;
+  if (stream == 0 && bin < kBins && !bins_[bin].empty()) {
+    block = bins_[bin].back();
+    bins_[bin].pop_back();
+    block->binned = false;
+    binned_bytes_ -= block->bytes;
+  } else {
+    block = TakeFromPool(rounded, stream);
+    if (block == nullptr) {
+      absl::StatusOr<MemoryBlock*> grown = Grow(rounded, stream);
+      if (!grown.ok()) return OutOfMemory(bytes, grown.status());
+      block = *grown;
+    }
+    block = Split(block, rounded);
+  }
+  block->in_use = true;
+  block->requested = bytes;
+  in_use_ += block->bytes;
+  peak_in_use_ = std::max(peak_in_use_, in_use_);
+  ++allocations_;
+  return block;
+}
+
+// Best fit among the free blocks of the stream; null if none is large enough.
+MemoryBlock* CachingAllocator::TakeFromPool(size_t rounded, StreamId stream) {
+  if (!deferred_.empty()) CollectDeferred(/*wait=*/false);
+  const bool small = rounded <= kSmallLimit;
+  const auto found = pools_.find({stream, small});
+  if (found == pools_.end()) return nullptr;
+  Pool& pool = found->second;
+  MemoryBlock key;
+  key.bytes = rounded;
+  key.data = nullptr;
+  const auto it = pool.lower_bound(&key);
+  if (it == pool.end()) return nullptr;
+  MemoryBlock* block = *it;
+  pool.erase(it);
+  return block;
+}
+
+// A new segment, as one free block. When the limit or the device refuses,
+// idle segments are given back and the call is tried again.
+absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
+                                                    StreamId stream) {
+  size_t bytes = rounded <= kSmallLimit   ? kSmallSegment
+                 : rounded < kMediumLimit ? kMediumSegment
+                                          : RoundUp(rounded, kLargeRounding);
+  auto fits = [&] {
+    return limit_bytes_ == 0 || segment_bytes_ + bytes <= limit_bytes_;
+  };
+  if (binned_bytes_ >= kBinnedBeforeGrowing) {
+    EmptyBins();
+    if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
+  }
+  absl::StatusOr<MemorySegment> segment =
+      absl::ResourceExhaustedError("the session's limit is reached");
+  if (fits()) segment = memory_->AllocateSegment(bytes);
+  if (!segment.ok()) {
+    EmptyBins();
+    // Coalescing may have produced a block that is large enough.
+    if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
+    CollectDeferred(/*wait=*/true);
+    if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
+    FreeIdleSegments();
+    // Under pressure take exactly what is needed, not a comfortable segment.
+    if (!fits()) bytes = RoundUp(rounded, kRounding * 8);
+    if (!fits()) return segment.status();
+    segment = memory_->AllocateSegment(bytes);
+    if (!segment.ok()) return segment.status();
+  }
+  auto* block = new MemoryBlock;
+  block->data = segment->base;
+  block->bytes = segment->bytes;
+  block->segment = segment->id;
+  block->stream = stream;
+  segment_bytes_ += segment->bytes;
+  segments_[segment->id] = {*segment, block};
+  return block;
+}
+
+// Cuts `block` to `rounded` bytes; the rest goes back to the pool.
+MemoryBlock* CachingAllocator::Split(MemoryBlock* block, size_t rounded) {
+  const size_t remainder = block->bytes - rounded;
+  if (!WorthSplitting(remainder, IsSmallSegment(block->segment))) return block;
+  auto* rest = new MemoryBlock;
+  rest->data = static_cast<char*>(block->data) + rounded;
+  rest->bytes = remainder;
+  rest->segment = block->segment;
+  rest->offset = block->offset + rounded;
+  rest->stream = block->stream;
+  rest->previous = block;
+  rest->next = block->next;
+  if (rest->next != nullptr) rest->next->previous = rest;
+  block->next = rest;
+  block->bytes = rounded;
+  ReturnToPool(rest);
+  return block;
+}
+
+bool CachingAllocator::IsSmallSegment(uint64_t id) const {
+  return segments_.find(id)->second.segment.bytes <= kSmallSegment;
+}
+
+void CachingAllocator::UseOnStream(MemoryBlock* block, StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (stream == block->stream) return;
+  auto& streams = block->other_streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+    streams.push_back(stream);
+  }
+}
+
+void CachingAllocator::Free(MemoryBlock* block) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  block->in_use = false;
+  in_use_ -= block->bytes;
+  if (!block->other_streams.empty()) {
+    for (StreamId stream : block->other_streams) {
+      const uint64_t point = memory_->RecordPoint(stream);
+      if (point != 0) block->points.push_back(point);
+    }
+    block->other_streams.clear();
+    if (!block->points.empty()) {
+      deferred_.push_back(block);
+      return;
+    }
+  }
+  const size_t bin = block->bytes / kRounding - 1;
+  if (block->stream == 0 && bin < kBins) {
+    block->binned = true;
+    binned_bytes_ += block->bytes;
+    bins_[bin].push_back(block);
+  } else {
+    ReturnToPool(block);
+  }
+}
+
+// Merges a free block with free neighbours and files it.
+void CachingAllocator::ReturnToPool(MemoryBlock* block) {
+  Pool& pool = pools_[{block->stream, IsSmallSegment(block->segment)}];
+  auto mergeable = [&](MemoryBlock* other) {
+    return other != nullptr && !other->in_use && !other->binned &&
+           other->points.empty() && pool.count(other) != 0;
+  };
+  if (MemoryBlock* next = block->next; mergeable(next)) {
+    pool.erase(next);
+    block->bytes += next->bytes;
+    block->next = next->next;
+    if (block->next != nullptr) block->next->previous = block;
+    delete next;
+  }
+  if (MemoryBlock* previous = block->previous; mergeable(previous)) {
+    pool.erase(previous);
+    previous->bytes += block->bytes;
+    previous->next = block->next;
+    if (previous->next != nullptr) previous->next->previous = previous;
+    delete block;
+    block = previous;
+  }
+  pool.insert(block);
+}
+
+void CachingAllocator::EmptyBins() {
+  for (auto& bin : bins_) {
+    for (MemoryBlock* block : bin) block->binned = false;
+    // Unmarked together, filed one by one: a neighbour not yet filed is not in
+    // the pool and so not merged; it merges when its own turn comes.
+    std::vector<MemoryBlock*> blocks;
+    blocks.swap(bin);
+    for (MemoryBlock* block : blocks) ReturnToPool(block);
+  }
+  binned_bytes_ = 0;
+}
+
+// Files freed blocks whose foreign streams have passed.
+void CachingAllocator::CollectDeferred(bool wait) {
+  std::vector<MemoryBlock*> still;
+  for (MemoryBlock* block : deferred_) {
+    bool passed = true;
+    for (uint64_t point : block->points) {
+      if (wait) memory_->WaitPoint(point);
+      passed = passed && (wait || memory_->PointPassed(point));
+    }
+    if (passed) {
+      block->points.clear();
+      ReturnToPool(block);
+    } else {
+      still.push_back(block);
+    }
+  }
+  deferred_ = std::move(still);
+}
+
+size_t CachingAllocator::FreeIdleSegments() {
+  size_t freed = 0;
+  for (auto it = segments_.begin(); it != segments_.end();) {
+    MemoryBlock* block = it->second.first;
+    const MemorySegment& segment = it->second.segment;
+    const bool idle = block->bytes == segment.bytes && !block->in_use &&
+                      !block->binned && block->points.empty();
+    if (!idle) {
+      ++it;
+      continue;
+    }
+    pools_[{block->stream, IsSmallSegment(segment.id)}].erase(block);
+    delete block;
+    freed += segment.bytes;
+    segment_bytes_ -= segment.bytes;
+    memory_->FreeSegment(segment);
+    it = segments_.erase(it);
+  }
+  return freed;
+}
+
+size_t CachingAllocator::ReleaseCached() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  EmptyBins();
+  CollectDeferred(/*wait=*/true);
+  return FreeIdleSegments();
+}
+
+absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = segments_.find(id);
+  if (it == segments_.end()) {
+    return absl::NotFoundError(absl::StrCat("no memory segment ", id));
+  }
+  return it->second.segment;
+}
+
+MemoryStats CachingAllocator::stats() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  MemoryStats stats;
+  stats.in_use = in_use_;
+  stats.cached = segment_bytes_ - in_use_;
+  stats.peak_in_use = peak_in_use_;
+  stats.segments = segments_.size();
+  stats.allocations = allocations_;
+  return stats;
+}
+
+absl::Status CachingAllocator::OutOfMemory(size_t asked,
+                                           const absl::Status& cause) const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "out of memory. Got asked=", Bytes(asked), ", in use=", Bytes(in_use_),
+      ", cached=", Bytes(segment_bytes_ - in_use_),
+      ", limit=", limit_bytes_ == 0 ? "none" : Bytes(limit_bytes_), " (",
+      cause.message(), "). Free tensors, or raise holdfastd --memory_limit"));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// CachingAllocator: hands out blocks of device memory and keeps freed ones
+// for reuse, so that an op never waits for the system's allocator. One per
+// session. The policy is PyTorch's: sizes rounded to 512 bytes, a small pool
+// (2 MiB segments) and a large one, best fit, split and coalesce, one pool per
+// stream, segments given back when memory is short.
+//
+// Invariants:
+//  1. A segment is tiled by its blocks, linked in address order.
+//  2. A free block is in exactly one place: a bin, a pool, or (until the
+//     streams that used it have passed) the deferred list.
+//  3. Two free neighbours in a pool never exist; bins may hold neighbours.
+// Thread-safety: all methods from any thread (one lock).
+#ifndef HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_
+#define HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "server/memory/device_memory.h"
+
+namespace holdfast {
+
+// A piece of a segment. Owned by the allocator; valid until Free.
+struct MemoryBlock {
+  void* data = nullptr;
+  size_t bytes = 0;      // rounded size
+  size_t requested = 0;  // what the caller asked for
+  uint64_t segment = 0;
+  size_t offset = 0;  // from the segment's start
+  StreamId stream = 0;
+  bool in_use = false;
+
+ private:
+  friend class CachingAllocator;
+  bool binned = false;
+  MemoryBlock* previous = nullptr;  // neighbours in the segment
+  MemoryBlock* next = nullptr;
+  absl::InlinedVector<StreamId, 1> other_streams;
+  absl::InlinedVector<uint64_t, 1> points;
+};
+
+struct MemoryStats {
+  size_t in_use = 0;  // bytes in blocks handed out
+  size_t cached = 0;  // bytes in segments, not handed out
+  size_t peak_in_use = 0;
+  size_t segments = 0;
+  uint64_t allocations = 0;  // calls so far
+};
+
+class CachingAllocator {
+ public:
+  static constexpr size_t kRounding = 512;
+  static constexpr size_t kSmallLimit = size_t{1} << 20;  // small pool up to
+  static constexpr size_t kSmallSegment = size_t{2} << 20;
+  static constexpr size_t kMediumLimit = size_t{10} << 20;
+  static constexpr size_t kMediumSegment = size_t{20} << 20;
+  static constexpr size_t kLargeRounding = size_t{2} << 20;
+
+  // `limit_bytes`: most bytes of segments held at once; 0: none.
+  CachingAllocator(std::unique_ptr<DeviceMemory> memory, size_t limit_bytes);
+  // Frees all segments, in use or not.
+  ~CachingAllocator();
+
+  // A block of at least `bytes` (0 counts as 1) for work on `stream`, 512-byte
+  // aligned, content undefined. ResourceExhausted names asked, in use, cached
+  // and limit; then nothing has changed.
+  absl::StatusOr<MemoryBlock*> Allocate(size_t bytes, StreamId stream);
+
+  // Tells that work on another stream uses the block: after Free it waits
+  // until that stream has passed.
+  void UseOnStream(MemoryBlock* block, StreamId stream);
+
+  // Returns a block; reusable at once by later work on the same stream.
+  void Free(MemoryBlock* block);
+
+  // Gives every segment without a used block back to the device; returns the
+  // bytes given back. Waits for deferred blocks.
+  size_t ReleaseCached();
+
+  absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
+  MemoryStats stats() const;
+  size_t limit_bytes() const { return limit_bytes_; }
+
+ private:
+  // Small blocks freed are binned by exact size: reuse costs a few
+  // nanoseconds and no search.
+  static constexpr size_t kBins = 64;
+  // With this much in bins, they are coalesced before a segment is added.
+  static constexpr size_t kBinnedBeforeGrowing = size_t{16} << 20;
+
+  struct BySize {
+    bool operator()(const MemoryBlock* a, const MemoryBlock* b) const;
+  };
+  using Pool = std::set<MemoryBlock*, BySize>;
+
+  struct PoolKey {
+    StreamId stream;
+    bool small;
+    bool operator<(const PoolKey& o) const {
+      return stream != o.stream ? stream < o.stream : small < o.small;
+    }
+  };
+  struct SegmentRecord {
+    MemorySegment segment;
+    MemoryBlock* first = nullptr;
+  };
+
+  MemoryBlock* TakeFromPool(size_t rounded, StreamId stream);
+  absl::StatusOr<MemoryBlock*> Grow(size_t rounded, StreamId stream);
+  MemoryBlock* Split(MemoryBlock* block, size_t rounded);
+  void ReturnToPool(MemoryBlock* block);
+  void EmptyBins();
+  void CollectDeferred(bool wait);
+  size_t FreeIdleSegments();
+  absl::Status OutOfMemory(size_t asked, const absl::Status& cause) const;
+  bool IsSmallSegment(uint64_t id) const;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<DeviceMemory> memory_;
+  const size_t limit_bytes_;
+  std::map<uint64_t, SegmentRecord> segments_;
+  std::map<PoolKey, Pool> pools_;
+  // Bins of stream 0, the only one of most sessions; others use pools.
+  std::array<std::vector<MemoryBlock*>, kBins> bins_;
+  std::vector<MemoryBlock*> deferred_;
+  size_t binned_bytes_ = 0;
+  size_t segment_bytes_ = 0;
+  size_t in_use_ = 0;
+  size_t peak_in_use_ = 0;
+  uint64_t allocations_ = 0;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_

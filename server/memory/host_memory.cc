@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/memory/host_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace holdfast {
+namespace {
+
+absl::Status SystemRefused(const char* call, int error) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the system refused memory: ", call, ": ", std::strerror(error)));
+}
+
+}  // namespace
+
+absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
+  MemorySegment segment;
+  segment.bytes = bytes;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  if (shared_) {
+    segment.fd =
+        memfd_create("holdfast-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (segment.fd < 0) return SystemRefused("memfd_create", errno);
+    const int error = posix_fallocate(segment.fd, 0, bytes);
+    if (error != 0) {
+      close(segment.fd);
+      return SystemRefused("posix_fallocate", error);
+    }
+    // A client that shrank the file would make kernels fault.
+    fcntl(segment.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    flags = MAP_SHARED | MAP_POPULATE;
+  }
+  segment.base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, segment.fd, 0);
+  if (segment.base == MAP_FAILED) {
+    const int error = errno;
+    if (segment.fd >= 0) close(segment.fd);
+    return SystemRefused("mmap", error);
+  }
+  if (!shared_) madvise(segment.base, bytes, MADV_HUGEPAGE);  // best effort
+  segment.id = next_id_++;
+  return segment;
+}
+
+void HostMemory::FreeSegment(const MemorySegment& segment) {
+  munmap(segment.base, segment.bytes);
+  if (segment.fd >= 0) close(segment.fd);
+}
+
+}  // namespace holdfast

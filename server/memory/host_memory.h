@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostMemory: the CPU device's segments. For a local session each segment is a
+// memfd whose descriptor the client may map, so that arrays and tensors are
+// the same memory; otherwise anonymous memory.
+//
+// Pages are reserved when a segment is made: a full machine is an error here,
+// never a SIGBUS in the middle of a kernel. memfds are not bounded by the size
+// of /dev/shm.
+#ifndef HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
+#define HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
+
+#include "server/memory/device_memory.h"
+
+namespace holdfast {
+
+class HostMemory final : public DeviceMemory {
+ public:
+  explicit HostMemory(bool shared) : shared_(shared) {}
+
+  absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override;
+  void FreeSegment(const MemorySegment& segment) override;
+
+  // The CPU device is synchronous: every point has passed.
+  uint64_t RecordPoint(StreamId) override { return 0; }
+  bool PointPassed(uint64_t) override { return true; }
+  void WaitPoint(uint64_t) override {}
+
+ private:
+  const bool shared_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_

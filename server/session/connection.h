@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connection: what a session sees of a transport: batches come in, events go
+// out. The worker thread (exec/worker.h) calls it; transports implement it and
+// know nothing of tensors.
+#ifndef HOLDFAST_SERVER_SESSION_CONNECTION_H_
+#define HOLDFAST_SERVER_SESSION_CONNECTION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/holdfast.pb.h"
+
+namespace holdfast {
+
+class Connection {
+ public:
+  // On destruction (worker thread, or the registry's at shutdown) no callback
+  // into the session may be pending any more.
+  virtual ~Connection() = default;
+
+  virtual absl::string_view transport() const = 0;  // "shm", "grpc"
+
+  // ---- worker thread only; none of these blocks.
+
+  // The next batch, valid until the following call; null when none waits. An
+  // error: the client broke the protocol, the session ends.
+  virtual absl::StatusOr<const v1::Batch*> NextBatch() = 0;
+  // A cheap look: might NextBatch return something?
+  virtual bool HasBatch() = 0;
+  // Before the worker sleeps: from now on an arriving batch must call
+  // Worker::Wake (or ring the doorbell the worker's epoll set watches). Returns
+  // false if a batch is there already.
+  virtual bool Arm() = 0;
+  virtual void Disarm() = 0;
+
+  // Queues one event. False: the transport cannot take it now (ring full); the
+  // session keeps it and offers it again later.
+  virtual bool Send(const v1::Event& event) = 0;
+  // Ends the transport after what was sent has had a chance to go out.
+  virtual void Close(const absl::Status& reason) = 0;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_SESSION_CONNECTION_H_

@@ -1,0 +1,325 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/session/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/convert.h"
+#include "spdlog/spdlog.h"
+
+namespace holdfast {
+namespace {
+
+// Over gRPC the client keeps batches until they are acknowledged; tell it this
+// often even when it reads nothing.
+constexpr uint64_t kAcknowledgeEvery = 16;
+
+// Results a client asked for and does not take; past this it is stuck or
+// hostile and its session ends.
+constexpr size_t kMaxPendingEventBytes = size_t{256} << 20;
+// Uploads never used and downloads never fetched, together.
+constexpr uint64_t kMaxBulkBytes = uint64_t{16} << 30;
+
+}  // namespace
+
+Session::Session(Device* device, Options options)
+    : options_(std::move(options)), grace_seconds_(options_.grace_seconds) {
+  Executor::Options exec;
+  exec.local = options_.local;
+  exec.memory_limit_bytes = options_.memory_limit_bytes;
+  exec.inline_limit_bytes = options_.inline_limit_bytes;
+  executor_ =
+      std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
+  // Until the first connection: as long as a connection may take.
+  expires_us_.store(absl::ToUnixMicros(absl::Now() + absl::Seconds(30)));
+}
+
+Session::~Session() = default;
+
+// ---- any thread
+
+absl::StatusOr<v1::Block> Session::AllocateBlock(uint64_t bytes) {
+  return executor_->AllocateBlock(bytes);
+}
+
+absl::StatusOr<MemorySegment> Session::FindSegment(uint64_t id) {
+  return executor_->memory().FindSegment(id);
+}
+
+absl::Status Session::StoreUpload(uint64_t id, SharedBytes bytes) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  uint64_t old = 0;
+  const auto it = uploads_.find(id);
+  if (it != uploads_.end()) old = it->second->size();
+  if (bulk_bytes_ - old + bytes->size() > kMaxBulkBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[upload] at most ", kMaxBulkBytes, " bytes may wait. Got ",
+        bytes->size(), " more over ", bulk_bytes_));
+  }
+  bulk_bytes_ += bytes->size() - old;
+  uploads_[id] = std::move(bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SharedBytes> Session::TakeUpload(uint64_t id) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  const auto it = uploads_.find(id);
+  if (it == uploads_.end()) {
+    return absl::NotFoundError(absl::StrCat("[put] unknown upload ", id));
+  }
+  SharedBytes bytes = std::move(it->second);
+  bulk_bytes_ -= bytes->size();
+  uploads_.erase(it);
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> Session::AddDownload(SharedBytes bytes) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  if (bulk_bytes_ + bytes->size() > kMaxBulkBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[read] at most ", kMaxBulkBytes, " bytes may wait. Got ",
+                     bytes->size(), " more over ", bulk_bytes_));
+  }
+  bulk_bytes_ += bytes->size();
+  downloads_[next_download_] = std::move(bytes);
+  return next_download_++;
+}
+
+absl::StatusOr<SharedBytes> Session::FindDownload(uint64_t id) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  const auto it = downloads_.find(id);
+  if (it == downloads_.end()) {
+    return absl::NotFoundError(absl::StrCat("[read] unknown download ", id));
+  }
+  return it->second;
+}
+
+void Session::DropDownload(uint64_t id) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  const auto it = downloads_.find(id);
+  if (it == downloads_.end()) return;
+  bulk_bytes_ -= it->second->size();
+  downloads_.erase(it);
+}
+
+v1::SessionStats Session::Stats() const {
+  v1::SessionStats stats;
+  stats.set_id(options_.id);
+  stats.set_name(options_.name);
+  stats.set_client(options_.client);
+  stats.set_transport(transport_.load());
+  stats.set_connected(connected());
+  const MemoryStats memory = executor_->memory().stats();
+  stats.set_bytes_in_use(memory.in_use);
+  stats.set_bytes_cached(memory.cached);
+  stats.set_tensors(tensors_.load(std::memory_order_relaxed));
+  stats.set_ops(ops_.load(std::memory_order_relaxed));
+  stats.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
+  return stats;
+}
+
+absl::Time Session::expires() const {
+  return absl::FromUnixMicros(expires_us_.load());
+}
+
+void Session::set_grace_seconds(double seconds) {
+  grace_seconds_.store(seconds);
+}
+
+// ---- worker thread
+
+void Session::AddDeviceSeconds(double seconds) {
+  device_seconds_.store(
+      device_seconds_.load(std::memory_order_relaxed) + seconds,
+      std::memory_order_relaxed);
+}
+
+bool Session::HasWork() {
+  return connection_ != nullptr &&
+         (current_ != nullptr || connection_->HasBatch());
+}
+bool Session::Arm() {
+  return connection_ == nullptr || (current_ == nullptr && connection_->Arm());
+}
+void Session::Disarm() {
+  if (connection_ != nullptr) connection_->Disarm();
+}
+
+void Session::RunSome(const Slice& slice) {
+  // Looking at the clock after every tiny op would cost as much as the op.
+  constexpr int kCommandsPerLook = 4;
+  const absl::Time deadline = absl::Now() + slice.max_time;
+  FlushEvents();
+  absl::Status status;
+  for (int ran = 0; ran < slice.max_commands && connection_ != nullptr;) {
+    if (current_ == nullptr) {
+      status = TakeBatch();
+      if (!status.ok()) break;
+      if (current_ == nullptr && !connection_->HasBatch()) break;
+      if (current_ == nullptr) continue;  // a duplicate was dropped
+    }
+    if (position_ < current_->commands_size()) {
+      status = executor_->Apply(current_->commands(position_++));
+      ++ran;
+    }
+    if (status.ok() && unacknowledged_bytes_ > kMaxPendingEventBytes) {
+      status = absl::ResourceExhaustedError(absl::StrCat(
+          "[session] the client asked for results and does not take them: ",
+          unacknowledged_bytes_, " bytes wait"));
+    }
+    if (!status.ok()) break;
+    if (position_ >= current_->commands_size()) FinishBatch();
+    if (slice.yield != nullptr &&
+        slice.yield->load(std::memory_order_relaxed)) {
+      break;
+    }
+    if (ran % kCommandsPerLook == 0 && absl::Now() >= deadline) break;
+  }
+  if (!status.ok()) End(status);
+  tensors_.store(executor_->tensors(), std::memory_order_relaxed);
+  ops_.store(executor_->ops_run(), std::memory_order_relaxed);
+}
+
+absl::Status Session::TakeBatch() {
+  absl::StatusOr<const v1::Batch*> batch = connection_->NextBatch();
+  if (!batch.ok()) return batch.status();
+  if (*batch == nullptr) return absl::OkStatus();
+  if ((*batch)->acknowledged_event() != 0) {
+    DropAcknowledged((*batch)->acknowledged_event());
+  }
+  const uint64_t sequence = (*batch)->sequence();
+  // Resent after a cut, and applied before it: once is enough.
+  if (sequence <= applied_batch_) return absl::OkStatus();
+  if (sequence != applied_batch_ + 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[protocol] batch ", sequence, " came after batch ", applied_batch_));
+  }
+  current_ = *batch;
+  position_ = 0;
+  return absl::OkStatus();
+}
+
+void Session::FinishBatch() {
+  applied_batch_ = current_->sequence();
+  current_ = nullptr;
+  if (options_.local || ++batches_since_ack_ < kAcknowledgeEvery) return;
+  v1::Event acknowledgement;
+  acknowledgement.set_acknowledged_batch(applied_batch_);
+  if (connection_->Send(acknowledgement)) batches_since_ack_ = 0;
+}
+
+void Session::Reply(v1::ReadResult result) {
+  v1::Event event;
+  *event.mutable_read() = std::move(result);
+  SendEvent(std::move(event));
+}
+
+void Session::SendEvent(v1::Event event) {
+  event.set_sequence(next_event_++);
+  // The batch being applied counts as applied only once it is through: an
+  // event inside it acknowledges those before.
+  event.set_acknowledged_batch(applied_batch_);
+  if (options_.local && connection_ != nullptr &&
+      sent_events_ == unacknowledged_.size() && connection_->Send(event)) {
+    return;  // shared memory loses nothing: no need to keep a copy
+  }
+  unacknowledged_bytes_ += event.ByteSizeLong();
+  unacknowledged_.push_back(std::move(event));
+  FlushEvents();
+}
+
+void Session::FlushEvents() {
+  while (connection_ != nullptr && sent_events_ < unacknowledged_.size()) {
+    if (!connection_->Send(unacknowledged_[sent_events_])) break;
+    if (options_.local) {
+      unacknowledged_bytes_ -= unacknowledged_.front().ByteSizeLong();
+      unacknowledged_.pop_front();
+    } else {
+      ++sent_events_;
+    }
+  }
+}
+
+void Session::DropAcknowledged(uint64_t event) {
+  while (sent_events_ > 0 && unacknowledged_.front().sequence() <= event) {
+    unacknowledged_bytes_ -= unacknowledged_.front().ByteSizeLong();
+    unacknowledged_.pop_front();
+    --sent_events_;
+  }
+}
+
+void Session::SetConnection(std::unique_ptr<Connection> connection) {
+  if (ended()) {
+    connection->Close(absl::FailedPreconditionError("the session has ended"));
+    return;
+  }
+  if (std::unique_ptr<Connection> old = TakeConnection(nullptr)) {
+    old->Close(absl::AbortedError("another connection took over the session"));
+  }
+  connection_ = std::move(connection);
+  transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
+  connected_.store(true, std::memory_order_release);
+  batches_since_ack_ = 0;
+  FlushEvents();
+}
+
+std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
+  if (connection_ == nullptr ||
+      (expected != nullptr && connection_.get() != expected)) {
+    return nullptr;
+  }
+  // A batch is applied whole or not at all: the client resends only batches
+  // that are not acknowledged.
+  while (current_ != nullptr) RunSome({1 << 20});
+  if (connection_ == nullptr) return nullptr;  // that ended the session
+  connected_.store(false, std::memory_order_release);
+  sent_events_ = 0;  // the next connection gets them again
+  const double grace = grace_seconds_.load();
+  expires_us_.store(
+      grace < 0 ? absl::ToUnixMicros(absl::InfiniteFuture())
+                : absl::ToUnixMicros(absl::Now() + absl::Seconds(grace)));
+  return std::move(connection_);
+}
+
+void Session::FillHello(const v1::HelloRequest& request, bool attach,
+                        v1::HelloReply* reply) {
+  if (attach) {
+    executor_->Reattach();
+    unacknowledged_.clear();
+    unacknowledged_bytes_ = 0;
+    next_event_ = 1;
+    applied_batch_ = 0;  // a new client counts from 1
+  } else {
+    sent_events_ = unacknowledged_.size();
+    DropAcknowledged(request.received_event());
+  }
+  sent_events_ = 0;
+  executor_->ListKept(reply);
+  reply->set_session_token(options_.token);
+  reply->set_applied_batch(applied_batch_);
+  reply->set_next_handle(executor_->next_handle());
+  reply->set_inline_limit(options_.inline_limit_bytes);
+}
+
+void Session::End(const absl::Status& reason) {
+  if (ended_.exchange(true)) return;
+  if (!reason.ok()) {
+    spdlog::warn("session {} ended: {}", options_.id, reason.ToString());
+  }
+  if (connection_ != nullptr) {
+    v1::Event event;
+    event.set_sequence(next_event_++);
+    event.set_acknowledged_batch(applied_batch_);
+    StatusToProto(reason, event.mutable_session_error());
+    connection_->Send(event);
+    connection_->Close(reason);
+    current_ = nullptr;
+    connection_.reset();
+  }
+  connected_.store(false, std::memory_order_release);
+  executor_->Clear();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Session: one client's tensors, stream position and connection. It outlives
+// connections; it dies when its client leaves, its grace period ends or it
+// breaks the protocol, and takes exactly its own memory with it.
+// Thread-safety: methods are grouped by who may call them.
+#ifndef HOLDFAST_SERVER_SESSION_SESSION_H_
+#define HOLDFAST_SERVER_SESSION_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/holdfast.pb.h"
+#include "server/exec/executor.h"
+#include "server/session/connection.h"
+
+namespace holdfast {
+
+class Session : public std::enable_shared_from_this<Session>,
+                private ReplySink {
+ public:
+  struct Options {
+    uint64_t id = 0;
+    std::string token;
+    std::string name;
+    std::string client;
+    bool local = false;
+    double grace_seconds = 0;
+    uint64_t memory_limit_bytes = 0;
+    uint64_t inline_limit_bytes = 1 << 20;
+  };
+  Session(Device* device, Options options);
+  ~Session();
+
+  // ---- any thread
+
+  const Options& options() const { return options_; }
+  // A block for the client to fill and Put: served at once, ahead of queued
+  // ops. ResourceExhausted over the limit.
+  absl::StatusOr<v1::Block> AllocateBlock(uint64_t bytes);
+  // The memfd of a segment, to pass to the local client; owned by the
+  // session. Also its size.
+  absl::StatusOr<MemorySegment> FindSegment(uint64_t id);
+
+  // Uploads arrive beside the stream; a Put names them when complete.
+  absl::Status StoreUpload(uint64_t id, SharedBytes bytes);
+  // Bytes of a large read. They stay until DropDownload, so that a cut
+  // transfer can be repeated.
+  absl::StatusOr<SharedBytes> FindDownload(uint64_t id);
+  void DropDownload(uint64_t id);
+
+  v1::SessionStats Stats() const;
+
+  // ---- worker thread
+
+  // Serves waiting commands until `slice` allows no more; it may stop inside
+  // a batch. Sends events that a full transport left over.
+  struct Slice {
+    int max_commands = 0;
+    absl::Duration max_time = absl::InfiniteDuration();
+    const std::atomic<bool>* yield = nullptr;  // stop early when set
+  };
+  void RunSome(const Slice& slice);
+  bool HasWork();
+  // Events wait for room in the transport: serve again within a millisecond.
+  bool HasUnsentEvents() const {
+    return connection_ != nullptr && sent_events_ < unacknowledged_.size();
+  }
+  bool Arm();
+  void Disarm();
+
+  void SetConnection(std::unique_ptr<Connection> connection);
+  // Takes it away if it is `expected` (any if null); starts the grace period.
+  std::unique_ptr<Connection> TakeConnection(Connection* expected);
+  // Fills the reply's session part: kept tensors, numbers. With `attach`, drops
+  // all unnamed handles first.
+  void FillHello(const v1::HelloRequest& request, bool attach,
+                 v1::HelloReply* reply);
+  // Ends the session: frees every tensor and block, now.
+  void End(const absl::Status& reason);
+
+  // ---- registry (under its lock) and worker
+
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  bool connected() const { return connected_.load(std::memory_order_acquire); }
+  // When the session dies unless somebody connects.
+  absl::Time expires() const;
+  void set_grace_seconds(double seconds);
+
+  // Scheduler's account (worker thread): device time used, in seconds.
+  double virtual_time = 0;
+  void AddDeviceSeconds(double seconds);
+
+ private:
+  // ReplySink: reads that are done.
+  void Reply(v1::ReadResult result) override;
+  absl::StatusOr<uint64_t> AddDownload(SharedBytes bytes) override;
+  absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) override;
+
+  void SendEvent(v1::Event event);
+  void FlushEvents();
+  void DropAcknowledged(uint64_t event);
+  // Takes the next batch into current_, if there is one to apply.
+  absl::Status TakeBatch();
+  void FinishBatch();
+
+  Options options_;
+  std::unique_ptr<Executor> executor_;      // worker thread
+  std::unique_ptr<Connection> connection_;  // worker thread
+  // The batch being applied, owned by the connection, and the next command.
+  const v1::Batch* current_ = nullptr;
+  int position_ = 0;
+  std::deque<v1::Event> unacknowledged_;  // sent or to be sent, numbered
+  size_t sent_events_ = 0;                // prefix of it handed over
+  size_t unacknowledged_bytes_ = 0;
+  uint64_t batches_since_ack_ = 0;
+  uint64_t next_event_ = 1;
+  uint64_t applied_batch_ = 0;
+  uint64_t acknowledged_batch_ = 0;  // last one we told the client about
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> connected_{false};
+  std::atomic<int64_t> expires_us_{0};
+  std::atomic<double> grace_seconds_;
+  // Mirrors for Stats.
+  std::atomic<uint64_t> tensors_{0}, ops_{0};
+  std::atomic<double> device_seconds_{0};
+  std::atomic<const char*> transport_{""};
+
+  // Guards what follows. std::mutex, here and elsewhere in the server: the
+  // system's Abseil is not built for ThreadSanitizer.
+  mutable std::mutex bulk_mutex_;
+  absl::flat_hash_map<uint64_t, SharedBytes> uploads_;
+  absl::flat_hash_map<uint64_t, SharedBytes> downloads_;
+  uint64_t next_download_ = 1;
+  uint64_t bulk_bytes_ = 0;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_SESSION_SESSION_H_

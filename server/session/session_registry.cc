@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/session/session_registry.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "ops/op_schema.h"
+#include "proto/convert.h"
+#include "proto/version.h"
+#include "server/exec/device.h"
+#include "server/exec/op_runner.h"
+#include "server/exec/worker.h"
+#include "server/session/session.h"
+#include "spdlog/spdlog.h"
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kMaxTextBytes = 256;  // names a client gives
+
+// 128 bits nobody can guess.
+std::string NewToken() {
+  char bytes[16];
+  size_t done = 0;
+  while (done < sizeof bytes) {
+    const ssize_t n = getrandom(bytes + done, sizeof bytes - done, 0);
+    if (n > 0) done += n;
+  }
+  return absl::BytesToHexString(absl::string_view(bytes, sizeof bytes));
+}
+
+absl::Status CheckVersion(const v1::HelloRequest& request) {
+  if (request.min_version() <= kProtocolVersion &&
+      request.max_version() >= kProtocolVersion) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "[hello] client and server must share a protocol version. Got client=",
+      request.min_version(), "..", request.max_version(),
+      ", server=", kProtocolVersion, " (", kServerName,
+      "). Install matching versions of holdfast and holdfastd"));
+}
+
+}  // namespace
+
+SessionRegistry::SessionRegistry(Device* device, Worker* worker,
+                                 ServerLimits limits)
+    : device_(device),
+      worker_(worker),
+      limits_(limits),
+      started_(absl::Now()) {}
+
+SessionRegistry::~SessionRegistry() { Shutdown(); }
+
+absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
+    const v1::HelloRequest& request, bool local) {
+  if (absl::Status s = CheckVersion(request); !s.ok()) return s;
+  if (request.client().size() > kMaxTextBytes ||
+      request.session_name().size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[hello] names have at most ", kMaxTextBytes, " bytes"));
+  }
+  Welcome welcome;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    absl::StatusOr<std::shared_ptr<Session>> session =
+        FindOrCreate(request, local);
+    if (!session.ok()) return session.status();
+    welcome.session = *std::move(session);
+  }
+  v1::HelloReply& reply = welcome.reply;
+  reply.set_version(kProtocolVersion);
+  reply.set_server(kServerName);
+  reply.set_device(std::string(device_->name()));
+  reply.set_op_fingerprint(OpTableFingerprint());
+  if (request.op_fingerprint() != OpTableFingerprint()) {
+    for (const OpSchema& op : AllOps()) {
+      v1::OpName* name = reply.add_ops();
+      name->set_id(static_cast<uint32_t>(op.id));
+      name->set_name(op.name);
+      name->set_signature(op.signature);
+    }
+  }
+  worker_->Run([&] {
+    // Whoever had the session is cut off before its state is told.
+    if (std::unique_ptr<Connection> old =
+            welcome.session->TakeConnection(nullptr)) {
+      old->Close(absl::AbortedError("another client took over the session"));
+    }
+    welcome.session->FillHello(request, request.attach(), &reply);
+  });
+  return welcome;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
+    const v1::HelloRequest& request, bool local) {
+  if (!request.session_token().empty()) {
+    const auto it = by_token_.find(request.session_token());
+    if (it == by_token_.end() || it->second->ended()) {
+      return absl::NotFoundError(
+          "[hello] the session is gone: its grace period ended, or the daemon "
+          "was restarted");
+    }
+    return it->second;
+  }
+  std::shared_ptr<Session> named;
+  if (!request.session_name().empty()) {
+    for (const auto& [token, session] : by_token_) {
+      if (!session->ended() &&
+          session->options().name == request.session_name()) {
+        named = session;
+      }
+    }
+  }
+  if (request.attach()) {
+    if (named == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("[hello] no session is named '", request.session_name(),
+                       "' (never made, ended, or its grace period is over)"));
+    }
+    if (named->options().local != local) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[hello] session '", request.session_name(), "' lives in ",
+          named->options().local ? "shared" : "private",
+          " memory: attach to it over ",
+          named->options().local ? "the daemon's socket" : "gRPC"));
+    }
+    named->set_grace_seconds(
+        std::min(request.grace_seconds(), limits_.max_grace_seconds));
+    return named;
+  }
+  if (named != nullptr) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("[hello] a session is named '", request.session_name(),
+                     "' already; attach to it, or choose another name"));
+  }
+  if (by_token_.size() >= limits_.max_sessions) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[hello] at most ", limits_.max_sessions, " sessions"));
+  }
+  Session::Options options;
+  options.id = next_id_++;
+  options.token = NewToken();
+  options.name = request.session_name();
+  options.client = request.client();
+  options.local = local;
+  options.grace_seconds =
+      std::min(request.grace_seconds(), limits_.max_grace_seconds);
+  options.memory_limit_bytes = limits_.memory_limit_bytes;
+  options.inline_limit_bytes = limits_.inline_limit_bytes;
+  auto session = std::make_shared<Session>(device_, options);
+  by_token_[options.token] = session;
+  worker_->Post([this, session] { worker_->Add(session); });
+  spdlog::info("session {} opened: {} {}", options.id, options.client,
+               local ? "shm" : "grpc");
+  return session;
+}
+
+void SessionRegistry::Connect(const std::shared_ptr<Session>& session,
+                              std::unique_ptr<Connection> connection) {
+  worker_->Run([&] { session->SetConnection(std::move(connection)); });
+}
+
+void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
+                                   Connection* connection) {
+  worker_->Post([this, session, connection] {
+    std::unique_ptr<Connection> dead = session->TakeConnection(connection);
+    if (dead == nullptr) return;
+    spdlog::info("session {} disconnected", session->options().id);
+    dead.reset();
+    if (session->ended() || session->expires() <= absl::Now()) {
+      End(session, absl::OkStatus());
+    }
+  });
+}
+
+std::shared_ptr<Session> SessionRegistry::FindByToken(
+    const std::string& token) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_token_.find(token);
+  return it == by_token_.end() || it->second->ended() ? nullptr : it->second;
+}
+
+absl::Status SessionRegistry::Goodbye(const std::string& token, bool keep) {
+  std::shared_ptr<Session> session = FindByToken(token);
+  if (session == nullptr) {
+    return absl::NotFoundError("[goodbye] the session is gone already");
+  }
+  if (keep && session->options().name.empty()) {
+    return absl::InvalidArgumentError(
+        "[goodbye] only a named session can be kept: "
+        "connect(session=\"name\")");
+  }
+  if (keep) {
+    session->set_grace_seconds(-1);
+    worker_->Run([&] {
+      // What was sent before the goodbye still counts.
+      session->RunSome({1 << 30});
+      session->TakeConnection(nullptr);
+    });
+    return absl::OkStatus();
+  }
+  End(session, absl::OkStatus());
+  return absl::OkStatus();
+}
+
+void SessionRegistry::End(const std::shared_ptr<Session>& session,
+                          absl::Status reason) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    by_token_.erase(session->options().token);
+  }
+  worker_->Run([&] {
+    session->End(reason);
+    worker_->Remove(session.get());
+  });
+  spdlog::info("session {} closed", session->options().id);
+}
+
+v1::StatsReply SessionRegistry::Stats() {
+  v1::StatsReply reply;
+  reply.set_server(kServerName);
+  reply.set_device(std::string(device_->name()));
+  reply.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
+  reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [token, session] : by_token_) {
+      if (!session->ended()) *reply.add_sessions() = session->Stats();
+    }
+  }
+  for (const OpSchema& op : AllOps()) {
+    const OpCounters& counters = AllOpCounters()[static_cast<int>(op.id)];
+    if (counters.calls.load(std::memory_order_relaxed) == 0) continue;
+    v1::OpStats* stats = reply.add_ops();
+    stats->set_name(op.name);
+    stats->set_calls(counters.calls.load(std::memory_order_relaxed));
+    stats->set_failures(counters.failures.load(std::memory_order_relaxed));
+    stats->set_seconds(counters.nanoseconds.load(std::memory_order_relaxed) *
+                       1e-9);
+  }
+  return reply;
+}
+
+void SessionRegistry::ExpireSessions(absl::Time now) {
+  std::vector<std::shared_ptr<Session>> over;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [token, session] : by_token_) {
+      if (session->ended() ||
+          (!session->connected() && session->expires() <= now)) {
+        over.push_back(session);
+      }
+    }
+  }
+  for (const auto& session : over) End(session, absl::OkStatus());
+}
+
+void SessionRegistry::Shutdown() {
+  std::vector<std::shared_ptr<Session>> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [token, session] : by_token_) all.push_back(session);
+  }
+  for (const auto& session : all) {
+    End(session, absl::UnavailableError("the daemon is shutting down"));
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionRegistry: every session of the daemon, and all that a transport may
+// ask of them. The one seam between transports and the rest of the server.
+// Thread-safety: all methods from any thread; none waits for queued ops.
+#ifndef HOLDFAST_SERVER_SESSION_SESSION_REGISTRY_H_
+#define HOLDFAST_SERVER_SESSION_SESSION_REGISTRY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/holdfast.pb.h"
+#include "server/session/connection.h"
+
+namespace holdfast {
+
+class Device;
+class Session;
+class Worker;
+
+struct ServerLimits {
+  uint64_t memory_limit_bytes = 0;        // per session; 0: none
+  uint64_t inline_limit_bytes = 1 << 20;  // Put.data, ReadResult.data
+  uint64_t upload_limit_bytes = uint64_t{1} << 36;
+  uint64_t max_sessions = 10000;
+  double max_grace_seconds = 3600;
+};
+
+class SessionRegistry {
+ public:
+  // `device` and `worker` must outlive the registry.
+  SessionRegistry(Device* device, Worker* worker, ServerLimits limits);
+  ~SessionRegistry();
+
+  struct Welcome {
+    std::shared_ptr<Session> session;
+    v1::HelloReply reply;
+  };
+  // Opens, resumes or attaches. `local`: the client shares memory with us. On
+  // error the reply to send is one with the status.
+  absl::StatusOr<Welcome> Hello(const v1::HelloRequest& request, bool local);
+
+  // Gives the session its connection; the worker serves it from now on. A
+  // previous connection is closed first.
+  void Connect(const std::shared_ptr<Session>& session,
+               std::unique_ptr<Connection> connection);
+  // The transport of `connection` ended (peer died, stream broke). The
+  // connection is destroyed on the worker thread soon after. Idempotent.
+  void Disconnected(const std::shared_ptr<Session>& session,
+                    Connection* connection);
+
+  // Null when no session has that token.
+  std::shared_ptr<Session> FindByToken(const std::string& token);
+
+  // The client leaves: ends the session or (keep) detaches it.
+  absl::Status Goodbye(const std::string& token, bool keep);
+
+  v1::StatsReply Stats();
+  const ServerLimits& limits() const { return limits_; }
+  Worker* worker() { return worker_; }
+
+  // Ends sessions whose grace period is over. Called by the worker about once
+  // a second and whenever it is idle.
+  void ExpireSessions(absl::Time now);
+
+  // Ends every session (SIGTERM): connections are told, memory is freed.
+  void Shutdown();
+
+ private:
+  // REQUIRES: mutex_ held.
+  absl::StatusOr<std::shared_ptr<Session>> FindOrCreate(
+      const v1::HelloRequest& request, bool local);
+  // Ends the session on the worker thread and forgets it.
+  void End(const std::shared_ptr<Session>& session, absl::Status reason);
+
+  Device* const device_;
+  Worker* const worker_;
+  const ServerLimits limits_;
+  const absl::Time started_;
+  std::mutex mutex_;  // guards what follows
+  uint64_t next_id_ = 1;
+  absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_SESSION_SESSION_REGISTRY_H_
