@@ -1,0 +1,248 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Activations. Float tensors of any shape; the result has the same."""
+
+import math
+
+import holdfast
+from holdfast import _C
+
+from .sizes import refuse
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+]
+
+_ops = _C.ops
+
+
+def _finish(input, output, inplace):
+    return input.copy_(output) if inplace else output
+
+
+def relu(input, inplace=False):
+    """max(input, 0)."""
+    return input.relu_() if inplace else _ops.relu(input)
+
+
+def relu_(input):
+    """relu in place."""
+    return input.relu_()
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """input limited to [min_val, max_val]."""
+    return _finish(input, _ops.clamp(input, min_val, max_val), inplace)
+
+
+def relu6(input, inplace=False):
+    """input limited to [0, 6]."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input where positive, else negative_slope * input."""
+    output = holdfast.where(input > 0, input, input * negative_slope)
+    return _finish(input, output, inplace)
+
+
+def prelu(input, weight):
+    """leaky_relu with a learned slope: one, or one per channel (dimension 1)."""
+    if weight.numel() != 1:
+        if input.dim() < 2 or input.shape[1] != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found "
+                f"parameter numbers = {weight.numel()} and input "
+                f"{tuple(input.shape)}."
+            )
+        weight = weight.reshape([1, -1] + [1] * (input.dim() - 2))
+    return holdfast.where(input > 0, input, input * weight)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """input where above threshold, else value."""
+    output = holdfast.where(input > threshold, input, value)
+    return _finish(input, output, inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """input where positive, else alpha * (exp(input) - 1) (Clevert et al. 2016)."""
+    # The clamp keeps the side not taken, and its gradient, finite.
+    negative = alpha * input.clamp(max=0).expm1()
+    return _finish(input, holdfast.where(input > 0, input, negative), inplace)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """Continuously differentiable elu (Barron 2017)."""
+    negative = alpha * (input.clamp(max=0) / alpha).expm1()
+    return _finish(input, holdfast.where(input > 0, input, negative), inplace)
+
+
+def selu(input, inplace=False):
+    """Self-normalising elu (Klambauer et al. 2017)."""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    return _finish(input, scale * elu(input, alpha), inplace)
+
+
+def gelu(input, approximate="none"):
+    """input * Phi(input), Phi the normal distribution (Hendrycks & Gimpel 2016).
+
+    approximate="tanh" uses the paper's approximation.
+    """
+    if approximate == "none":
+        return input * 0.5 * (1 + (input * math.sqrt(0.5)).erf())
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (input + 0.044715 * input * input * input)
+        return 0.5 * input * (1 + inner.tanh())
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input)."""
+    return _finish(input, input * input.sigmoid(), inplace)
+
+
+def mish(input, inplace=False):
+    """input * tanh(softplus(input)) (Misra 2019)."""
+    return _finish(input, input * softplus(input).tanh(), inplace)
+
+
+def hardsigmoid(input, inplace=False):
+    """relu6(input + 3) / 6."""
+    return _finish(input, (input + 3).clamp(0, 6) / 6, inplace)
+
+
+def hardswish(input, inplace=False):
+    """input * relu6(input + 3) / 6 (Howard et al. 2019)."""
+    return _finish(input, input * (input + 3).clamp(0, 6) / 6, inplace)
+
+
+def sigmoid(input):
+    """1 / (1 + exp(-input))."""
+    return _ops.sigmoid(input)
+
+
+def tanh(input):
+    """Hyperbolic tangent."""
+    return _ops.tanh(input)
+
+
+def tanhshrink(input):
+    """input - tanh(input)."""
+    return input - input.tanh()
+
+
+def hardshrink(input, lambd=0.5):
+    """input where |input| > lambd, else 0."""
+    return holdfast.where(input.abs() > lambd, input, 0.0)
+
+
+def softshrink(input, lambd=0.5):
+    """input moved towards 0 by lambd, and 0 where it would pass it."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found {lambd}.")
+    return input - input.clamp(-lambd, lambd)
+
+
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * input)) / beta; linear where beta * input > threshold."""
+    scaled = input * beta
+    # The clamp keeps the side not taken, and its gradient, finite.
+    curved = scaled.clamp(max=threshold).exp().log1p() / beta
+    return holdfast.where(scaled > threshold, input, curved)
+
+
+def softsign(input):
+    """input / (1 + |input|)."""
+    return input / (1 + input.abs())
+
+
+def logsigmoid(input):
+    """log(sigmoid(input)), without overflow."""
+    return input.clamp(max=0) - (-input.abs()).exp().log1p()
+
+
+def glu(input, dim=-1):
+    """a * sigmoid(b), a and b the halves of input along dim (Dauphin et al. 2017)."""
+    size = input.shape[dim]
+    if size % 2 != 0:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {size}"
+        )
+    return input.narrow(dim, 0, size // 2) * (
+        input.narrow(dim, size // 2, size // 2).sigmoid()
+    )
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(input) normalised to sum 1 along dim."""
+    return _ops.softmax(input, _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax(-input)."""
+    return _ops.softmax(-input, _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """Logarithm of softmax along dim, without overflow."""
+    return _ops.log_softmax(input, _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
+
+
+def _softmax_dim(name, input, dim, stacklevel):
+    if dim is not None:
+        return dim
+    # What PyTorch does, with the warning that it gives.
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call "
+        "to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Sample of a relaxed categorical distribution (Jang et al. 2017).
+
+    `hard`: one-hot values with the gradient of the relaxed ones.
+    """
+    refuse("gumbel_softmax", eps=None if eps == 1e-10 else eps)
+    # -log(-log(u)) for u in (0, 1); the shift keeps u off 0.
+    uniform = holdfast.rand(tuple(logits.shape), dtype=logits.dtype)
+    noise = -(-(uniform.clamp(min=1e-20)).log()).clamp(min=1e-20).log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    one_hot = holdfast.zeros(tuple(logits.shape), dtype=logits.dtype)
+    return one_hot.scatter(dim, index, 1.0) - soft.detach() + soft

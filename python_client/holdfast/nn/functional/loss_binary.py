@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Losses over two classes."""
+
+from .activation import logsigmoid
+from .reduction import reduced, reduction_of
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
+
+
+def binary_cross_entropy(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """-(target log input + (1 - target) log(1 - input)).
+
+    input: probabilities; target: values in [0, 1] of the same shape. Logarithms
+    are limited to -100, so that the loss and its gradient stay finite.
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    _check_sizes(input, target)
+    # Where the logarithm is limited, its gradient is cut as well.
+    log_p = input.log().clamp(min=-100)
+    log_q = (-input).log1p().clamp(min=-100)
+    loss = -(target * log_p + (1 - target) * log_q)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+    pos_weight=None,
+):
+    """binary_cross_entropy(sigmoid(input), target), without overflow.
+
+    pos_weight, broadcast with target, multiplies the positive part.
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    _check_sizes(input, target)
+    if pos_weight is None:
+        loss = (1 - target) * input - logsigmoid(input)
+    else:
+        factor = 1 + (pos_weight - 1) * target
+        loss = (1 - target) * input - factor * logsigmoid(input)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _check_sizes(input, target):
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size "
+            f"({input.shape})"
+        )

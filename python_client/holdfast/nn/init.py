@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Initial values, written into tensors in place, outside the autograd graph.
+
+Every function returns the tensor it was given.
+"""
+
+import math
+
+import holdfast
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor by which a nonlinearity shrinks a normal signal's deviation."""
+    if nonlinearity in ("linear", "sigmoid", "conv1d", "conv2d", "conv3d"):
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, (int, float)) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Uniform numbers in [a, b)."""
+    _refuse_generator("uniform_", generator)
+    with holdfast.no_grad():
+        return tensor.uniform_(a, b)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Normal numbers."""
+    _refuse_generator("normal_", generator)
+    with holdfast.no_grad():
+        return tensor.normal_(mean, std)
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Normal numbers limited to [a, b], by inverting the distribution function."""
+    _refuse_generator("trunc_normal_", generator)
+
+    def phi(x):
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    low, high = phi((a - mean) / std), phi((b - mean) / std)
+    with holdfast.no_grad():
+        uniform = holdfast.empty(tuple(tensor.shape), dtype=tensor.dtype)
+        uniform.uniform_(2 * low - 1, 2 * high - 1)
+        values = _erfinv(uniform) * (std * math.sqrt(2.0)) + mean
+        return tensor.copy_(values.clamp(a, b))
+
+
+def constant_(tensor, val):
+    """`val` everywhere."""
+    with holdfast.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """One everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Zero everywhere."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor):
+    """The identity; the tensor must be 2-D (ValueError)."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with holdfast.no_grad():
+        return tensor.copy_(holdfast.eye(*tensor.shape, dtype=tensor.dtype))
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Uniform numbers of the deviation that Glorot & Bengio 2010 derive."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal numbers of the deviation that Glorot & Bengio 2010 derive."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def kaiming_uniform_(
+    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+):
+    """Uniform numbers of the deviation that He et al. 2015 derive."""
+    if 0 in tuple(tensor.shape):
+        return tensor
+    gain = calculate_gain(nonlinearity, a)
+    bound = math.sqrt(3.0) * gain / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+):
+    """Normal numbers of the deviation that He et al. 2015 derive."""
+    if 0 in tuple(tensor.shape):
+        return tensor
+    gain = calculate_gain(nonlinearity, a)
+    std = gain / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    """Inputs and outputs of one unit; ValueError for fewer than 2 dimensions."""
+    if tensor.dim() < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 "
+            "dimensions"
+        )
+    outputs, inputs, *window = tuple(tensor.shape)
+    field = math.prod(window)
+    return inputs * field, outputs * field
+
+
+def _calculate_correct_fan(tensor, mode):
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(
+            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
+        )
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def _refuse_generator(name, generator):
+    if generator is not None:
+        raise NotImplementedError(
+            f"holdfast has no init.{name}(generator=...); use holdfast.manual_seed."
+        )
+
+
+def _erfinv(y):
+    """Inverse of erf: Winitzki's approximation, then Newton steps."""
+    log = (-y * y).log1p()
+    first = 2 / (math.pi * 0.147) + log / 2
+    x = y.sign() * ((first * first - log / 0.147).sqrt() - first).sqrt()
+    for _ in range(2):
+        x = x - (x.erf() - y) * (x * x).exp() * (math.sqrt(math.pi) / 2)
+    return x

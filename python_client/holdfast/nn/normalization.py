@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Normalisation layers."""
+
+import holdfast
+
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class _BatchNorm(Module):
+    """Batch normalisation (Ioffe & Szegedy 2015) over all dimensions but 1.
+
+    weight starts at one and bias at zero. In training, statistics come from the
+    batch and move running_mean and running_var by `momentum` (None: their
+    plain average); in evaluation the running ones are used.
+    """
+
+    # What input must look like: numbers of dimensions, and words for them.
+    _dims = ()
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = Parameter(holdfast.ones((num_features,), **options))
+            self.bias = Parameter(holdfast.zeros((num_features,), **options))
+        else:
+            self.register_parameter("weight", None)
+            self.register_parameter("bias", None)
+        mean = var = batches = None
+        if track_running_stats:
+            mean = holdfast.zeros((num_features,), **options)
+            var = holdfast.ones((num_features,), **options)
+            batches = holdfast.zeros((), dtype=holdfast.int64, device=device)
+        self.register_buffer("running_mean", mean)
+        self.register_buffer("running_var", var)
+        self.register_buffer("num_batches_tracked", batches)
+
+    def reset_running_stats(self):
+        """Forgets the running statistics."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """Sets weight to one, bias to zero, and forgets the statistics."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        if input.dim() not in self._dims:
+            expected = " or ".join(f"{n}D" for n in self._dims)
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.item()
+        use_running = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if use_running else None,
+            self.running_var if use_running else None,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            momentum,
+            self.eps,
+        )
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of [N, C] or [N, C, L]."""
+
+    __doc__ += _BatchNorm.__doc__.partition("\n")[2]
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of [N, C, H, W]."""
+
+    __doc__ += _BatchNorm.__doc__.partition("\n")[2]
+    _dims = (4,)
+
+
+class LayerNorm(Module):
+    """Layer normalisation (Ba et al. 2016) over the last dimensions.
+
+    weight (ones) and bias (zeros) have the shape `normalized_shape`.
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps=1e-5,
+        elementwise_affine=True,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        options = {"device": device, "dtype": dtype}
+        weight = offset = None
+        if elementwise_affine:
+            weight = Parameter(holdfast.ones(self.normalized_shape, **options))
+            if bias:
+                offset = Parameter(holdfast.zeros(self.normalized_shape, **options))
+        self.register_parameter("weight", weight)
+        self.register_parameter("bias", offset)
+
+    def reset_parameters(self):
+        """Sets weight to one and bias to zero."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.layer_norm(
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(Module):
+    """Group normalisation (Wu & He 2018) of [N, C, ...]; weight and bias are [C]."""
+
+    def __init__(
+        self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None
+    ):
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError("num_channels must be divisible by num_groups")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        weight = bias = None
+        if affine:
+            options = {"device": device, "dtype": dtype}
+            weight = Parameter(holdfast.ones((num_channels,), **options))
+            bias = Parameter(holdfast.zeros((num_channels,), **options))
+        self.register_parameter("weight", weight)
+        self.register_parameter("bias", bias)
+
+    def reset_parameters(self):
+        """Sets weight to one and bias to zero."""
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, "
+            f"affine={self.affine}"
+        )

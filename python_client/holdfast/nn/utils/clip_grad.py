@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Limits on gradients, in place."""
+
+import holdfast
+
+
+def _with_gradients(parameters):
+    if isinstance(parameters, holdfast.Tensor):
+        parameters = [parameters]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def clip_grad_norm_(
+    parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None
+):
+    """Scales all gradients so that their joint norm is at most max_norm.
+
+    Returns the norm before, a 0-d tensor, without waiting for it;
+    `error_if_nonfinite` waits and raises RuntimeError on inf and nan.
+    """
+    grads = _with_gradients(parameters)
+    max_norm, norm_type = float(max_norm), float(norm_type)
+    if not grads:
+        return holdfast.tensor(0.0)
+    with holdfast.no_grad():
+        if norm_type == float("inf"):
+            norm = holdfast.stack([g.abs().max() for g in grads]).max()
+        elif norm_type == 2.0:
+            norm = holdfast.stack([(g * g).sum() for g in grads]).sum().sqrt()
+        else:
+            parts = [(g.abs() ** norm_type).sum() for g in grads]
+            norm = holdfast.stack(parts).sum() ** (1.0 / norm_type)
+        if error_if_nonfinite and not holdfast.isfinite(norm).item():
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` "
+                "is non-finite, so it cannot be clipped. To disable this error and "
+                "scale the gradients by the non-finite norm anyway, set "
+                "`error_if_nonfinite=False`"
+            )
+        factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor)
+    return norm
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Limits every element of every gradient to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    with holdfast.no_grad():
+        for grad in _with_gradients(parameters):
+            grad.clamp_(-clip_value, clip_value)

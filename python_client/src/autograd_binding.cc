@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/autograd_binding.h"
+
+#include <new>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/session.h"
+#include "python_client/src/call.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/source_lines.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+
+using client::GraphNode;
+using client::Tensor;
+
+namespace {
+
+struct PyGradFn {
+  PyObject_HEAD RefPtr<GraphNode> node;
+};
+
+PyTypeObject* g_grad_fn_type;
+
+const RefPtr<GraphNode>& NodeOf(PyObject* self) {
+  return reinterpret_cast<PyGradFn*>(self)->node;
+}
+
+// "index_select" -> "IndexSelectBackward", PyTorch's style.
+std::string NodeName(const GraphNode& node) {
+  if (node.op == OpId::kCount) return "AccumulateGrad";
+  std::string name;
+  bool upper = true;
+  for (const char c : SchemaOf(node.op).name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name.push_back(upper ? absl::ascii_toupper(c) : c);
+    upper = false;
+  }
+  return absl::StrCat(name, "Backward0");
+}
+
+PyObject* GradFnName(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(NodeName(*NodeOf(self)).c_str());
+}
+
+PyObject* GradFnRepr(PyObject* self) {
+  return PyUnicode_FromFormat("<%s object at %p>",
+                              NodeName(*NodeOf(self)).c_str(), self);
+}
+
+// Pairs (node, 0), as PyTorch's next_functions; a non-differentiable input is
+// (None, 0).
+PyObject* NextFunctions(PyObject* self, void*) {
+  const auto& inputs = NodeOf(self)->inputs;
+  PyRef tuple(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    PyRef next(inputs[i] ? NewGradFn(inputs[i])
+                         : PyRef::Borrowed(Py_None).release());
+    if (!next) return nullptr;
+    PyObject* pair = Py_BuildValue("(Oi)", next.get(), 0);
+    if (pair == nullptr) return nullptr;
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), pair);
+  }
+  return tuple.release();
+}
+
+void GradFnDealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<PyGradFn*>(self)->node.~RefPtr<GraphNode>();
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef g_grad_fn_methods[] = {
+    {"name", GradFnName, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef g_grad_fn_properties[] = {
+    {"next_functions", NextFunctions, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot g_grad_fn_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(GradFnDealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(GradFnRepr)},
+    {Py_tp_methods, g_grad_fn_methods},
+    {Py_tp_getset, g_grad_fn_properties},
+    {0, nullptr},
+};
+PyType_Spec g_grad_fn_spec = {
+    "holdfast.autograd.Node", sizeof(PyGradFn), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, g_grad_fn_slots};
+
+// A tuple of tensors (or None where allowed) as the package passes it.
+bool AsTensors(PyObject* tuple, bool allow_none, std::vector<Tensor>* out) {
+  const Py_ssize_t size = PyTuple_Size(tuple);
+  if (size < 0) return false;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* item = PyTuple_GetItem(tuple, i);
+    if (IsTensor(item)) {
+      out->push_back(TensorOf(item));
+    } else if (allow_none && item == Py_None) {
+      out->emplace_back();
+    } else {
+      PyErr_SetString(PyExc_TypeError, "expected a tuple of Tensors");
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool InitAutograd() {
+  g_grad_fn_type =
+      reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&g_grad_fn_spec));
+  return g_grad_fn_type != nullptr;
+}
+
+bool SetRequiresGradOf(PyObject* object, bool value) {
+  const Tensor& tensor = TensorOf(object);
+  if (tensor->requires_grad == value) return true;
+  if (!tensor->is_leaf) {
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "you can only change requires_grad flags of leaf variables. If you "
+        "want to use a computed variable in a subgraph that doesn't require "
+        "differentiation use var_no_grad = var.detach().");
+    return false;
+  }
+  if (value && !IsFloat(tensor->spec().dtype)) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "only Tensors of floating point dtype can require "
+                    "gradients");
+    return false;
+  }
+  const absl::Status status = tensor->session()->SetRequiresGrad(tensor, value);
+  if (!status.ok()) RaiseStatus(status);
+  return status.ok();
+}
+
+PyObject* NewGradFn(RefPtr<GraphNode> node) {
+  PyGradFn* object = PyObject_New(PyGradFn, g_grad_fn_type);
+  if (object == nullptr) return nullptr;
+  new (&object->node) RefPtr<GraphNode>(std::move(node));
+  return reinterpret_cast<PyObject*>(object);
+}
+
+PyObject* IsGradEnabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(GradEnabled());
+}
+
+PyObject* SetGradMode(PyObject*, PyObject* enabled) {
+  const int truth = PyObject_IsTrue(enabled);
+  if (truth < 0) return nullptr;
+  return PyBool_FromLong(SetGradEnabled(truth != 0));
+}
+
+// (roots, gradients or None each, inputs, retain_graph, create_graph)
+PyObject* Backward(PyObject*, PyObject* args) {
+  PyObject *roots_tuple, *gradients_tuple, *inputs_tuple;
+  int retain = 0;
+  int create = 0;
+  if (!PyArg_ParseTuple(args, "O!O!O!pp", &PyTuple_Type, &roots_tuple,
+                        &PyTuple_Type, &gradients_tuple, &PyTuple_Type,
+                        &inputs_tuple, &retain, &create)) {
+    return nullptr;
+  }
+  std::vector<Tensor> roots;
+  std::vector<Tensor> gradients;
+  std::vector<Tensor> inputs;
+  if (!AsTensors(roots_tuple, false, &roots) ||
+      !AsTensors(gradients_tuple, true, &gradients) ||
+      !AsTensors(inputs_tuple, false, &inputs)) {
+    return nullptr;
+  }
+  if (roots.empty()) Py_RETURN_NONE;
+  client::Session& session = *roots[0]->session();
+  const absl::Status status =
+      session.Backward(roots, gradients, inputs, retain != 0, create != 0);
+  if (!status.ok()) return RaiseStatus(status);
+  if (NoteEveryLine()) NoteSourceLine(session.last_op_sequence());
+  Py_RETURN_NONE;
+}
+
+// (outputs, gradients, inputs, retain_graph, create_graph, allow_unused)
+PyObject* Grad(PyObject*, PyObject* args) {
+  PyObject *outputs_tuple, *gradients_tuple, *inputs_tuple;
+  int retain = 0;
+  int create = 0;
+  int unused = 0;
+  if (!PyArg_ParseTuple(args, "O!O!O!ppp", &PyTuple_Type, &outputs_tuple,
+                        &PyTuple_Type, &gradients_tuple, &PyTuple_Type,
+                        &inputs_tuple, &retain, &create, &unused)) {
+    return nullptr;
+  }
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> gradients;
+  std::vector<Tensor> inputs;
+  if (!AsTensors(outputs_tuple, false, &outputs) ||
+      !AsTensors(gradients_tuple, true, &gradients) ||
+      !AsTensors(inputs_tuple, false, &inputs)) {
+    return nullptr;
+  }
+  if (outputs.empty() || inputs.empty()) return PyTuple_New(0);
+  absl::StatusOr<std::vector<Tensor>> grads = outputs[0]->session()->Grad(
+      outputs, gradients, inputs, retain != 0, create != 0, unused != 0);
+  if (!grads.ok()) return RaiseStatus(grads.status());
+  PyRef tuple(PyTuple_New(static_cast<Py_ssize_t>(grads->size())));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < grads->size(); ++i) {
+    PyObject* item = (*grads)[i] ? WrapTensor(std::move((*grads)[i]))
+                                 : PyRef::Borrowed(Py_None).release();
+    if (item == nullptr) return nullptr;
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return tuple.release();
+}
+
+PyObject* RetainGrad(PyObject* self, PyObject*) {
+  const Tensor& tensor = TensorOf(self);
+  if (!tensor->requires_grad || !tensor->node) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "can't retain_grad on Tensor that has "
+                    "requires_grad=False");
+    return nullptr;
+  }
+  if (!tensor->is_leaf) {
+    tensor->retains_grad = true;
+    tensor->node->tensor = tensor.get();
+  }
+  Py_RETURN_NONE;
+}
+
+}  // namespace holdfast::python

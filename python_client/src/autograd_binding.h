@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Autograd's verbs for Python: grad mode, backward, grad, requires_grad, and
+// the objects that Tensor.grad_fn shows.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_AUTOGRAD_BINDING_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_AUTOGRAD_BINDING_H_
+
+#include "client/graph.h"
+#include "client/tensor.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+bool InitAutograd();
+
+// Marks a leaf. False with a Python error set.
+bool SetRequiresGradOf(PyObject* tensor, bool value);
+
+PyObject* NewGradFn(RefPtr<client::GraphNode> node);
+
+// Module functions: see autograd/__init__.py for what they mean.
+PyObject* IsGradEnabled(PyObject* module, PyObject* unused);
+PyObject* SetGradMode(PyObject* module, PyObject* enabled);
+PyObject* Backward(PyObject* module, PyObject* args);
+PyObject* Grad(PyObject* module, PyObject* args);
+PyObject* RetainGrad(PyObject* tensor, PyObject* unused);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_AUTOGRAD_BINDING_H_

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/call.h"
+
+#include "absl/container/inlined_vector.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/session_binding.h"
+#include "python_client/src/source_lines.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+
+using client::Session;
+using client::Tensor;
+
+namespace {
+
+thread_local bool g_grad_enabled = true;
+
+// The session of the first tensor; a creation op runs in the default one.
+Session* SessionFor(absl::Span<const Tensor> inputs) {
+  for (const Tensor& input : inputs) {
+    if (input) return input->session().get();
+  }
+  return DefaultSession();
+}
+
+}  // namespace
+
+bool GradEnabled() { return g_grad_enabled; }
+
+bool SetGradEnabled(bool enabled) {
+  return std::exchange(g_grad_enabled, enabled);
+}
+
+const OpSchema& SchemaOf(OpId id) {
+  static const OpSchema* const table = AllOps().data();
+  return table[static_cast<int>(id)];
+}
+
+bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
+           absl::Span<Tensor> outputs) {
+  Session* session = SessionFor(inputs);
+  if (session == nullptr) return false;
+  absl::Status status =
+      session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs);
+  if (!status.ok()) {
+    RaiseStatus(status);
+    return false;
+  }
+  if (attrs.schema().has(kChecksData) || NoteEveryLine()) {
+    NoteSourceLine(session->last_op_sequence());
+  }
+  return true;
+}
+
+PyObject* Call(const Attrs& attrs, absl::Span<const Tensor> inputs,
+               bool inplace, PyObject* self) {
+  const int count = inplace ? 1 : attrs.schema().num_outputs;
+  if (count == 1) {
+    Tensor output;
+    if (!Apply(attrs, inputs, inplace, absl::MakeSpan(&output, 1))) {
+      return nullptr;
+    }
+    if (inplace) {
+      Py_INCREF(self);
+      return self;
+    }
+    return WrapTensor(std::move(output));
+  }
+  absl::InlinedVector<Tensor, 2> outputs(static_cast<size_t>(count));
+  if (!Apply(attrs, inputs, inplace, absl::MakeSpan(outputs))) return nullptr;
+  if (count == 0) Py_RETURN_NONE;
+  PyRef tuple(PyTuple_New(count));
+  if (!tuple) return nullptr;
+  for (int i = 0; i < count; ++i) {
+    PyObject* item = WrapTensor(std::move(outputs[static_cast<size_t>(i)]));
+    if (item == nullptr || PyTuple_SetItem(tuple.get(), i, item) < 0) {
+      return nullptr;
+    }
+  }
+  return tuple.release();
+}
+
+Tensor ApplyUnary(OpId id, const Tensor& input) {
+  const Attrs attrs(&SchemaOf(id));
+  Tensor output;
+  Apply(attrs, absl::MakeConstSpan(&input, 1), false,
+        absl::MakeSpan(&output, 1));
+  return output;
+}
+
+Tensor ApplyTo(const Tensor& input, DType dtype) {
+  Attrs attrs(&SchemaOf(OpId::to));
+  attrs.Set(0, dtype);
+  Tensor output;
+  Apply(attrs, absl::MakeConstSpan(&input, 1), false,
+        absl::MakeSpan(&output, 1));
+  return output;
+}
+
+}  // namespace holdfast::python

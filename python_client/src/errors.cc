@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/errors.h"
+
+#include <cstdarg>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/session.h"
+#include "python_client/src/source_lines.h"
+
+namespace holdfast::python {
+namespace {
+
+// In the order of kNames.
+enum ErrorClass {
+  kOpError,
+  kIndexError,
+  kOutOfMemory,
+  kUnavailable,
+  kTimeout,
+  kUnsupported,
+  kSessionError,
+  kNotFound,
+  kInternal,
+  kNumErrorClasses
+};
+constexpr const char* kNames[kNumErrorClasses] = {
+    "OpError",
+    "OutOfRangeError",
+    "OutOfMemoryError",
+    "DaemonUnavailableError",
+    "DaemonTimeoutError",
+    "UnsupportedError",
+    "SessionError",
+    "NotFoundError",
+    "InternalError",
+};
+PyObject* g_classes[kNumErrorClasses];
+
+PyObject* ClassOf(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return g_classes[kOpError];
+    case absl::StatusCode::kOutOfRange:
+      return g_classes[kIndexError];
+    case absl::StatusCode::kResourceExhausted:
+      return g_classes[kOutOfMemory];
+    case absl::StatusCode::kUnavailable:
+      return g_classes[kUnavailable];
+    case absl::StatusCode::kDeadlineExceeded:
+      return g_classes[kTimeout];
+    case absl::StatusCode::kUnimplemented:
+      return g_classes[kUnsupported];
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return g_classes[kSessionError];
+    case absl::StatusCode::kNotFound:
+      return g_classes[kNotFound];
+    case absl::StatusCode::kCancelled:
+      return PyExc_KeyboardInterrupt;
+    default:
+      return g_classes[kInternal];
+  }
+}
+
+// A failed attribute assignment loses a detail, never the error itself.
+void SetDetail(PyObject* error, const char* name, PyObject* owned_value) {
+  PyRef value(owned_value);
+  if (!value || PyObject_SetAttrString(error, name, value.get()) < 0) {
+    PyErr_Clear();
+  }
+}
+
+}  // namespace
+
+bool ImportErrorClasses() {
+  PyRef module(PyImport_ImportModule("holdfast.errors"));
+  if (!module) return false;
+  for (int i = 0; i < kNumErrorClasses; ++i) {
+    g_classes[i] = PyObject_GetAttrString(module.get(), kNames[i]);
+    if (g_classes[i] == nullptr) return false;
+  }
+  return true;
+}
+
+PyObject* RaiseStatus(const absl::Status& status) {
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  PyObject* type = ClassOf(status.code());
+  std::string message(status.message());
+  const client::OpFailure failure = client::OpFailureOf(status);
+  SourceLine line;
+  if (!failure.op.empty()) {
+    if (FindSourceLine(failure.op_sequence, &line)) {
+      absl::StrAppend(&message, " (op #", failure.op_sequence,
+                      ", submitted at ", line.filename, ":", line.number, ")");
+    } else {
+      absl::StrAppend(&message, " (op #", failure.op_sequence, ")");
+    }
+  }
+  PyRef text(PyUnicode_DecodeUTF8(
+      message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+  if (!text) return nullptr;
+  PyRef error(PyObject_CallFunctionObjArgs(type, text.get(), nullptr));
+  if (!error) return nullptr;
+  if (!failure.op.empty()) {
+    SetDetail(error.get(), "op", PyUnicode_FromString(failure.op.c_str()));
+    SetDetail(error.get(), "op_sequence",
+              PyLong_FromUnsignedLongLong(failure.op_sequence));
+    if (line.number != 0) {
+      SetDetail(error.get(), "filename",
+                PyUnicode_FromString(line.filename.c_str()));
+      SetDetail(error.get(), "lineno", PyLong_FromLong(line.number));
+    }
+  }
+  PyErr_SetObject(type, error.get());
+  return nullptr;
+}
+
+PyObject* RaiseUnsupported(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  PyRef text(PyUnicode_FromFormatV(format, arguments));
+  va_end(arguments);
+  if (text) PyErr_SetObject(g_classes[kUnsupported], text.get());
+  return nullptr;
+}
+
+}  // namespace holdfast::python

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The extension module holdfast._C.
+
+#include <vector>
+
+#include "python_client/src/autograd_binding.h"
+#include "python_client/src/buffer_type.h"
+#include "python_client/src/dtype_type.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/op_function.h"
+#include "python_client/src/session_binding.h"
+#include "python_client/src/size_type.h"
+#include "python_client/src/source_lines.h"
+#include "python_client/src/tensor_factory.h"
+#include "python_client/src/tensor_type.h"
+#include "python_client/src/version.h"
+
+namespace holdfast::python {
+namespace {
+
+PyMethodDef* ModuleFunctions() {
+  static auto* functions = new std::vector<PyMethodDef>{
+      {"schema", Schema, METH_NOARGS, "The op table, a list of dicts."},
+      {"set_overload", SetOverload, METH_VARARGS,
+       "A Python function for calls that an op's signature cannot take."},
+      {"is_grad_enabled", IsGradEnabled, METH_NOARGS,
+       "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
+      {"set_grad_mode", SetGradMode, METH_O, nullptr},
+      {"backward", Backward, METH_VARARGS, nullptr},
+      {"grad", Grad, METH_VARARGS, nullptr},
+  };
+  AppendSessionFunctions(functions);
+  AppendFactoryFunctions(functions);
+  functions->push_back({nullptr, nullptr, 0, nullptr});
+  return functions->data();
+}
+
+bool Fill(PyObject* module) {
+  InitSourceLines();
+  return ImportErrorClasses() && InitOpFunctions() && InitAutograd() &&
+         InitBufferType() && AddDTypes(module) && AddSizeType(module) &&
+         AddSessionType(module) && AddTensorType(module) &&
+         AddOpsModule(module) &&
+         PyModule_AddFunctions(module, ModuleFunctions()) == 0 &&
+         PyModule_AddStringConstant(module, "__version__", kVersion) == 0;
+}
+
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
+                        "holdfast._C",
+                        "Holdfast's client: tensors, ops, sessions.",
+                        -1,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr};
+
+}  // namespace
+}  // namespace holdfast::python
+
+PyMODINIT_FUNC PyInit__C() {
+  PyObject* module = PyModule_Create(&holdfast::python::g_module);
+  if (module == nullptr) return nullptr;
+  if (!holdfast::python::Fill(module)) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/read.h"
+
+#include <cstring>
+
+#include "python_client/src/errors.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+
+using client::ReadValue;
+using client::Session;
+using client::Tensor;
+
+namespace {
+
+template <typename T>
+T Load(const void* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(value));
+  return value;
+}
+
+// Row-major elements from `*data` on, which moves past them.
+PyObject* ListLevel(const TensorSpec& spec, size_t dim, const char** data) {
+  if (dim == spec.shape.size()) {
+    PyObject* item = ElementToPython(spec.dtype, *data);
+    *data += ItemSize(spec.dtype);
+    return item;
+  }
+  const auto size = static_cast<Py_ssize_t>(spec.shape[dim]);
+  PyRef list(PyList_New(size));
+  if (!list) return nullptr;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* item = ListLevel(spec, dim + 1, data);
+    if (item == nullptr || PyList_SetItem(list.get(), i, item) < 0) {
+      return nullptr;
+    }
+  }
+  return list.release();
+}
+
+}  // namespace
+
+bool Interrupted() {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool raised = PyErr_CheckSignals() != 0;
+  PyGILState_Release(state);
+  return raised;
+}
+
+bool ReadTensor(const Tensor& tensor, bool place, ReadValue* value) {
+  // Held beyond the tensor, which another thread may drop while we wait.
+  const std::shared_ptr<Session> session = tensor->session();
+  absl::StatusOr<uint64_t> id = session->StartRead(tensor, place);
+  if (!id.ok()) {
+    RaiseStatus(id.status());
+    return false;
+  }
+  absl::StatusOr<ReadValue> result;
+  {
+    ScopedGilRelease unlocked;
+    result = session->WaitRead(*id, Interrupted);
+  }
+  if (!result.ok()) {
+    RaiseStatus(result.status());
+    return false;
+  }
+  *value = *std::move(result);
+  return true;
+}
+
+PyObject* ElementToPython(DType dtype, const void* data) {
+  switch (dtype) {
+    case DType::kBool:
+      return PyBool_FromLong(Load<uint8_t>(data));
+    case DType::kUInt8:
+      return PyLong_FromLong(Load<uint8_t>(data));
+    case DType::kInt8:
+      return PyLong_FromLong(Load<int8_t>(data));
+    case DType::kInt16:
+      return PyLong_FromLong(Load<int16_t>(data));
+    case DType::kInt32:
+      return PyLong_FromLong(Load<int32_t>(data));
+    case DType::kInt64:
+      return PyLong_FromLongLong(Load<int64_t>(data));
+    case DType::kFloat32:
+      return PyFloat_FromDouble(static_cast<double>(Load<float>(data)));
+    case DType::kFloat64:
+      return PyFloat_FromDouble(Load<double>(data));
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      break;
+  }
+  return RaiseUnsupported("holdfast cannot read elements of type %s yet.",
+                          std::string(DTypeName(dtype)).c_str());
+}
+
+PyObject* ReadItem(const Tensor& tensor) {
+  if (const int64_t numel = tensor->spec().numel(); numel != 1) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "a Tensor with %lld elements cannot be converted to Scalar",
+                 static_cast<long long>(numel));
+    return nullptr;
+  }
+  ReadValue value;
+  if (!ReadTensor(tensor, false, &value)) return nullptr;
+  return ElementToPython(value.spec.dtype, value.data);
+}
+
+PyObject* ReadList(const Tensor& tensor) {
+  ReadValue value;
+  if (!ReadTensor(tensor, false, &value)) return nullptr;
+  const char* data = static_cast<const char*>(value.data);
+  return ListLevel(value.spec, 0, &data);
+}
+
+}  // namespace holdfast::python

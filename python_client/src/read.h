@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads: the only waits. They release the GIL and end with KeyboardInterrupt
+// on Ctrl-C, after which the session goes on.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_READ_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_READ_H_
+
+#include "client/session.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+// Whether a signal handler raised; the callback of the session's waits.
+bool Interrupted();
+
+// Reads a tensor. The result's spec always describes its data: row-major for
+// a copy, the storage's strides and offset for a placed read. False with a
+// Python error set.
+bool ReadTensor(const client::Tensor& tensor, bool place,
+                client::ReadValue* value);
+
+// One element as bool, int or float; ValueError-like for other sizes, in
+// PyTorch's words.
+PyObject* ReadItem(const client::Tensor& tensor);
+
+// Nested lists of Python numbers.
+PyObject* ReadList(const client::Tensor& tensor);
+
+// One element of type `dtype` at `data`.
+PyObject* ElementToPython(DType dtype, const void* data);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_READ_H_

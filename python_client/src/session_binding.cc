@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/session_binding.h"
+
+#include <new>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/read.h"
+#include "python_client/src/tensor_type.h"
+#include "python_client/src/version.h"
+
+namespace holdfast::python {
+
+using client::ConnectOptions;
+using client::Session;
+using client::Tensor;
+
+namespace {
+
+struct PySession {
+  PyObject_HEAD std::shared_ptr<Session> session;
+};
+
+PyTypeObject* g_type;
+// Never destroyed: the interpreter's atexit closes it while threads still run.
+std::shared_ptr<Session>* g_default;
+
+Session& SessionOf(PyObject* self) {
+  return *reinterpret_cast<PySession*>(self)->session;
+}
+
+std::shared_ptr<Session> Open(const ConnectOptions& options) {
+  absl::StatusOr<std::shared_ptr<Session>> session;
+  {
+    ScopedGilRelease unlocked;
+    session = Session::Connect(options);
+  }
+  if (!session.ok()) {
+    RaiseStatus(session.status());
+    return nullptr;
+  }
+  return *std::move(session);
+}
+
+PyObject* FromStatus(const absl::Status& status) {
+  if (!status.ok()) return RaiseStatus(status);
+  Py_RETURN_NONE;
+}
+
+absl::Status CloseUnlocked(const std::shared_ptr<Session>& session, bool keep) {
+  ScopedGilRelease unlocked;
+  return session->Close(keep);
+}
+
+PyObject* SessionClose(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"keep", nullptr};
+  int keep = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p",
+                                   const_cast<char**>(keywords), &keep)) {
+    return nullptr;
+  }
+  const std::shared_ptr<Session> session =
+      reinterpret_cast<PySession*>(self)->session;
+  if (*g_default == session) g_default->reset();
+  return FromStatus(CloseUnlocked(session, keep != 0));
+}
+
+PyObject* SessionSynchronize(PyObject* self, PyObject*) {
+  absl::Status status;
+  {
+    ScopedGilRelease unlocked;
+    status = SessionOf(self).Synchronize(Interrupted);
+  }
+  return FromStatus(status);
+}
+
+PyObject* SessionSeed(PyObject* self, PyObject* seed) {
+  // Any Python int: the low 64 bits, so that negative seeds work.
+  PyRef index(PyNumber_Index(seed));
+  if (!index) return nullptr;
+  const uint64_t bits = PyLong_AsUnsignedLongLongMask(index.get());
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return FromStatus(SessionOf(self).SetSeed(bits));
+}
+
+PyObject* SessionKeep(PyObject* self, PyObject* args) {
+  const char* name = nullptr;
+  PyObject* object = nullptr;
+  if (!PyArg_ParseTuple(args, "sO", &name, &object)) return nullptr;
+  if (object != Py_None && !IsTensor(object)) {
+    PyErr_SetString(PyExc_TypeError, "keep() takes a Tensor, or None to drop");
+    return nullptr;
+  }
+  return FromStatus(SessionOf(self).Keep(
+      name, object == Py_None ? Tensor() : TensorOf(object)));
+}
+
+PyObject* SessionKept(PyObject* self, PyObject*) {
+  PyRef dict(PyDict_New());
+  if (!dict) return nullptr;
+  for (auto& [name, tensor] : SessionOf(self).Kept()) {
+    PyRef object(WrapTensor(tensor));
+    if (!object ||
+        PyDict_SetItemString(dict.get(), name.c_str(), object.get()) < 0) {
+      return nullptr;
+    }
+  }
+  return dict.release();
+}
+
+PyObject* SessionStats(PyObject* self, PyObject*) {
+  absl::StatusOr<std::string> stats;
+  {
+    ScopedGilRelease unlocked;
+    stats = SessionOf(self).Stats();
+  }
+  if (!stats.ok()) return RaiseStatus(stats.status());
+  return PyBytes_FromStringAndSize(stats->data(),
+                                   static_cast<Py_ssize_t>(stats->size()));
+}
+
+PyObject* Text(const std::string& text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                              "replace");
+}
+
+PyObject* Transport(PyObject* self, void*) {
+  return Text(SessionOf(self).transport());
+}
+PyObject* Address(PyObject* self, void*) {
+  return Text(SessionOf(self).address());
+}
+PyObject* Device(PyObject* self, void*) {
+  return Text(SessionOf(self).device());
+}
+PyObject* Server(PyObject* self, void*) {
+  return Text(SessionOf(self).server());
+}
+PyObject* Closed(PyObject* self, void*) {
+  return PyBool_FromLong(SessionOf(self).closed());
+}
+
+PyObject* Repr(PyObject* self) {
+  const Session& session = SessionOf(self);
+  return PyUnicode_FromFormat(
+      "<holdfast.Session %s over %s to %s%s>", session.server().c_str(),
+      session.transport().c_str(), session.address().c_str(),
+      session.closed() ? ", closed" : "");
+}
+
+// Two objects are equal when they are the same session.
+PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
+  if (Py_TYPE(b) != g_type || (op != Py_EQ && op != Py_NE)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return PyBool_FromLong((&SessionOf(a) == &SessionOf(b)) == (op == Py_EQ));
+}
+
+Py_hash_t Hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(&SessionOf(self)) >>
+                                4);
+}
+
+PyObject* Enter(PyObject* self, PyObject*) {
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* Exit(PyObject* self, PyObject*) {
+  PyRef none(PyTuple_New(0));
+  return none ? SessionClose(self, none.get(), nullptr) : nullptr;
+}
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  {
+    // The last owner may close a connection.
+    std::shared_ptr<Session> session =
+        std::move(reinterpret_cast<PySession*>(self)->session);
+    reinterpret_cast<PySession*>(self)->session.~shared_ptr<Session>();
+    ScopedGilRelease unlocked;
+    session.reset();
+  }
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef g_methods[] = {
+    {"close", AsPyCFunction(SessionClose), METH_VARARGS | METH_KEYWORDS,
+     "close($self, /, keep=False)\n--\n\n"
+     "Leaves the session; with keep it stays on the daemon for attach."},
+    {"synchronize", SessionSynchronize, METH_NOARGS,
+     "Waits until everything submitted so far is done."},
+    {"manual_seed", SessionSeed, METH_O, "Seeds the random stream."},
+    {"keep", SessionKeep, METH_VARARGS,
+     "keep($self, name, tensor, /)\n--\n\n"
+     "Keeps a tensor under a name for a later client; None drops it."},
+    {"kept", SessionKept, METH_NOARGS, "Kept tensors by name."},
+    {"_stats", SessionStats, METH_NOARGS, nullptr},
+    {"__enter__", Enter, METH_NOARGS, nullptr},
+    {"__exit__", Exit, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef g_properties[] = {
+    {"transport", Transport, nullptr, "\"shm\" or \"grpc\".", nullptr},
+    {"address", Address, nullptr, "Where the daemon listens.", nullptr},
+    {"device", Device, nullptr, "Where tensors live, \"cpu\".", nullptr},
+    {"server", Server, nullptr, "The daemon's name and version.", nullptr},
+    {"closed", Closed, nullptr, "True once the session has ended.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot g_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(RichCompare)},
+    {Py_tp_hash, reinterpret_cast<void*>(Hash)},
+    {Py_tp_methods, g_methods},
+    {Py_tp_getset, g_properties},
+    {Py_tp_doc, const_cast<char*>("A connection to a Holdfast daemon.")},
+    {0, nullptr},
+};
+PyType_Spec g_spec = {"holdfast.Session", sizeof(PySession), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      g_slots};
+
+// (address, session name, attach, grace seconds, timeout seconds, default)
+PyObject* ConnectFunction(PyObject*, PyObject* args) {
+  const char* address = "";
+  const char* name = "";
+  int attach = 0;
+  int make_default = 1;
+  ConnectOptions options;
+  if (!PyArg_ParseTuple(args, "sspddp", &address, &name, &attach,
+                        &options.grace_seconds, &options.timeout_seconds,
+                        &make_default)) {
+    return nullptr;
+  }
+  options.address = address;
+  options.session_name = name;
+  options.attach = attach != 0;
+  options.client = kClientName;
+  std::shared_ptr<Session> session = Open(options);
+  if (session == nullptr) return nullptr;
+  if (make_default != 0) *g_default = session;
+  return WrapSession(std::move(session));
+}
+
+PyObject* DefaultSessionFunction(PyObject*, PyObject*) {
+  if (DefaultSession() == nullptr) return nullptr;
+  return WrapSession(*g_default);
+}
+
+PyObject* CurrentSessionFunction(PyObject*, PyObject*) {
+  if (*g_default == nullptr) Py_RETURN_NONE;
+  return WrapSession(*g_default);
+}
+
+PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
+  if (!CheckDevice(device)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+bool AddSessionType(PyObject* module) {
+  g_default = new std::shared_ptr<Session>;
+  g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&g_spec));
+  if (g_type == nullptr) return false;
+  return PyModule_AddObjectRef(module, "Session",
+                               reinterpret_cast<PyObject*>(g_type)) == 0;
+}
+
+Session* DefaultSession() {
+  if (*g_default == nullptr) {
+    ConnectOptions options;
+    options.client = kClientName;
+    std::shared_ptr<Session> session = Open(options);
+    // Another thread may have connected while this one waited.
+    if (session != nullptr && *g_default == nullptr) *g_default = session;
+  }
+  return g_default->get();
+}
+
+PyObject* WrapSession(std::shared_ptr<Session> session) {
+  PySession* object = PyObject_New(PySession, g_type);
+  if (object == nullptr) return nullptr;
+  new (&object->session) std::shared_ptr<Session>(std::move(session));
+  return reinterpret_cast<PyObject*>(object);
+}
+
+bool CheckDevice(PyObject* device) {
+  if (device == Py_None) return true;
+  PyRef type = PyUnicode_Check(device)
+                   ? PyRef::Borrowed(device)
+                   : PyRef(PyObject_GetAttrString(device, "type"));
+  if (!type || !PyUnicode_Check(type.get())) {
+    PyErr_SetString(PyExc_TypeError,
+                    "device must be a holdfast.device or a str");
+    return false;
+  }
+  const char* text = PyUnicode_AsUTF8AndSize(type.get(), nullptr);
+  if (text == nullptr) return false;
+  Session* session = DefaultSession();
+  if (session == nullptr) return false;
+  const std::string& own = session->device();
+  const std::string wanted(text);
+  if (wanted == own || absl::StartsWith(wanted, own + ":") ||
+      absl::StartsWith(own, wanted + ":")) {
+    return true;
+  }
+  PyErr_Format(PyExc_RuntimeError,
+               "the daemon holds tensors on '%s' only. Got device='%s'.",
+               own.c_str(), text);
+  return false;
+}
+
+void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
+  functions->push_back({"connect", ConnectFunction, METH_VARARGS, nullptr});
+  functions->push_back({"default_session", DefaultSessionFunction, METH_NOARGS,
+                        "The default session; connects on first use."});
+  functions->push_back({"current_session", CurrentSessionFunction, METH_NOARGS,
+                        "The default session, or None before the first use."});
+  functions->push_back({"check_device", CheckDeviceFunction, METH_O, nullptr});
+}
+
+}  // namespace holdfast::python

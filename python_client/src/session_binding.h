@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions for Python: the Session type and the module's default session,
+// which the first op opens if nobody called connect().
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_SESSION_BINDING_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_SESSION_BINDING_H_
+
+#include <memory>
+#include <vector>
+
+#include "client/session.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+bool AddSessionType(PyObject* module);
+
+// The default session; connects on first use. nullptr with an error set.
+client::Session* DefaultSession();
+
+PyObject* WrapSession(std::shared_ptr<client::Session> session);
+
+// Whether `device` (None, "cpu", a device object) is where tensors live;
+// otherwise raises.
+bool CheckDevice(PyObject* device);
+
+// connect, disconnect, ... of the module.
+void AppendSessionFunctions(std::vector<PyMethodDef>* functions);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_SESSION_BINDING_H_

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// holdfast.Size: the tuple subclass that shapes are.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_SIZE_TYPE_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_SIZE_TYPE_H_
+
+#include "client/tensor.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+bool AddSizeType(PyObject* module);
+
+// A new Size; nullptr with a Python error set.
+PyObject* NewSize(absl::Span<const int64_t> shape);
+
+// A new plain tuple of ints (strides, dims).
+PyObject* NewIntTuple(absl::Span<const int64_t> values);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_SIZE_TYPE_H_

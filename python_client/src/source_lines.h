@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which line of the user's program submitted an op. Execution errors arrive
+// later, at a read; this is how they still name the line that caused them.
+// Kept for the ops that can fail on data, in a bounded ring; for every op
+// with HOLDFAST_SOURCE_LINES=1.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_SOURCE_LINES_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_SOURCE_LINES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+struct SourceLine {
+  std::string filename;
+  int number = 0;
+};
+
+// Reads HOLDFAST_SOURCE_LINES, and where the package lies: frames of its own
+// files are not the user's.
+void InitSourceLines();
+bool NoteEveryLine();
+
+// Remembers the caller's line for op number `sequence`. Never fails.
+void NoteSourceLine(uint64_t sequence);
+bool FindSourceLine(uint64_t sequence, SourceLine* line);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_SOURCE_LINES_H_

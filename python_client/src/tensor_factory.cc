@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/tensor_factory.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "python_client/src/argument.h"
+#include "python_client/src/autograd_binding.h"
+#include "python_client/src/buffer_format.h"
+#include "python_client/src/buffer_type.h"
+#include "python_client/src/call.h"
+#include "python_client/src/dtype_type.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/session_binding.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+
+using client::ReadValue;
+using client::Session;
+using client::Tensor;
+
+namespace {
+
+// A Py_buffer that is released with the scope.
+class BufferView {
+ public:
+  BufferView() = default;
+  ~BufferView() {
+    if (filled_) PyBuffer_Release(&view_);
+  }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  bool Get(PyObject* object, int flags) {
+    filled_ = PyObject_GetBuffer(object, &view_, flags) == 0;
+    return filled_;
+  }
+  const Py_buffer& operator*() const { return view_; }
+  const Py_buffer* operator->() const { return &view_; }
+
+ private:
+  Py_buffer view_;
+  bool filled_ = false;
+};
+
+std::string SupportedTypes() {
+  std::string names;
+  for (int i = kDTypeLimit - 1; i > 0; --i) {
+    if (!IsValidDType(i)) continue;
+    const auto dtype = static_cast<DType>(i);
+    if (!IsSupportedDType(dtype) || BufferFormat(dtype) == nullptr) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", DTypeName(dtype));
+  }
+  return names;
+}
+
+// What a person calls the element type: `array.dtype`, or the format.
+void RaiseElementType(PyObject* object, const char* format) {
+  PyRef dtype(PyObject_GetAttrString(object, "dtype"));
+  if (!dtype) {
+    PyErr_Clear();
+    dtype = PyRef(PyUnicode_FromString(format != nullptr ? format : "B"));
+  }
+  PyRef type = TypeName(object);
+  if (!dtype || !type) return;
+  PyErr_Format(PyExc_TypeError,
+               "can't convert %U of type %S. The only supported types are: %s.",
+               type.get(), dtype.get(), SupportedTypes().c_str());
+}
+
+bool CheckElements(PyObject* object, const Py_buffer& view, DType* dtype) {
+  if (ParseBufferFormat(view.format, view.itemsize, dtype) &&
+      IsSupportedDType(*dtype) && view.ndim <= kMaxRank) {
+    return true;
+  }
+  RaiseElementType(object, view.format);
+  return false;
+}
+
+// Past this the copy is long enough that other threads should run.
+constexpr Py_ssize_t kUnlockedBytes = 1 << 20;
+
+Tensor PutBuffer(PyObject* object) {
+  BufferView view;
+  if (!view.Get(object, PyBUF_STRIDES | PyBUF_FORMAT)) return Tensor();
+  DType dtype;
+  if (!CheckElements(object, *view, &dtype)) return Tensor();
+  Session* session = DefaultSession();
+  if (session == nullptr) return Tensor();
+  // Several sources give no strides for a row-major array.
+  const bool plain = PyBuffer_IsContiguous(&*view, 'C') != 0;
+  const Dims shape(view->shape, view->shape + view->ndim);
+  const auto put = [&]() -> absl::StatusOr<Tensor> {
+    if (plain) return session->Put(dtype, shape, view->buf);
+    std::vector<char> elements(static_cast<size_t>(view->len));
+    CopyRowMajor(*view, elements.data());
+    return session->Put(dtype, shape, elements.data());
+  };
+  absl::StatusOr<Tensor> tensor;
+  if (view->len >= kUnlockedBytes) {
+    const std::shared_ptr<Session> held = session->shared_from_this();
+    ScopedGilRelease unlocked;
+    tensor = put();
+  } else {
+    tensor = put();
+  }
+  if (!tensor.ok()) {
+    RaiseStatus(tensor.status());
+    return Tensor();
+  }
+  return *std::move(tensor);
+}
+
+Tensor Cast(Tensor tensor, std::optional<DType> dtype) {
+  if (!tensor || !dtype || tensor->spec().dtype == *dtype) return tensor;
+  return ApplyTo(tensor, *dtype);
+}
+
+// as_strided of the tensor whose memory the array looks at; null without an
+// error when the array's elements are not addressable that way.
+Tensor ViewOfShared(const Tensor& behind, const char* first,
+                    const Py_buffer& view, DType dtype) {
+  const TensorSpec& spec = behind->spec();
+  if (spec.dtype != dtype) return Tensor();
+  const int64_t item = view.itemsize;
+  const int64_t bytes = static_cast<const char*>(view.buf) - first;
+  Dims shape(view.shape, view.shape + view.ndim);
+  Dims strides;
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.strides[i] < 0 || view.strides[i] % item != 0) return Tensor();
+    strides.push_back(view.strides[i] / item);
+  }
+  const int64_t offset = spec.offset + bytes / item;
+  if (bytes % item != 0 || offset < 0) return Tensor();
+  Attrs attrs(&SchemaOf(OpId::as_strided));
+  attrs.Set(0, std::move(shape));
+  attrs.Set(1, std::move(strides));
+  attrs.Set(2, offset);
+  Tensor output;
+  Apply(attrs, absl::MakeConstSpan(&behind, 1), false,
+        absl::MakeSpan(&output, 1));
+  return output;
+}
+
+// Shares memory with an array that came from Holdfast, else copies.
+Tensor ShareOrCopy(PyObject* object) {
+  const char* first = nullptr;
+  const Tensor behind = TensorBehind(object, &first);
+  if (behind) {
+    BufferView view;
+    if (!view.Get(object, PyBUF_STRIDES | PyBUF_FORMAT)) return Tensor();
+    DType dtype;
+    if (!CheckElements(object, *view, &dtype)) return Tensor();
+    Tensor shared = ViewOfShared(behind, first, *view, dtype);
+    if (shared || PyErr_Occurred() != nullptr) return shared;
+  }
+  return PutBuffer(object);
+}
+
+bool IsNumpyArray(PyObject* object) {
+  PyRef type = TypeName(object);
+  return type &&
+         PyUnicode_CompareWithASCIIString(type.get(), "numpy.ndarray") == 0;
+}
+
+// dtype=None or a dtype; anything else is an error.
+bool ParseDTypeArgument(PyObject* object, std::optional<DType>* dtype) {
+  if (object == nullptr || object == Py_None) return true;
+  DType value;
+  if (!AsDType(object, &value)) {
+    PyRef type = TypeName(object);
+    if (type) {
+      PyErr_Format(PyExc_TypeError,
+                   "argument 'dtype' must be holdfast.dtype, not %U",
+                   type.get());
+    }
+    return false;
+  }
+  *dtype = value;
+  return true;
+}
+
+PyObject* Finish(Tensor tensor, bool requires_grad) {
+  if (!tensor) return nullptr;
+  PyRef object(WrapTensor(std::move(tensor)));
+  if (object && requires_grad && !SetRequiresGradOf(object.get(), true)) {
+    return nullptr;
+  }
+  return object.release();
+}
+
+PyObject* TensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"data",          "dtype",      "device",
+                                   "requires_grad", "pin_memory", nullptr};
+  PyObject* data = nullptr;
+  PyObject* dtype_object = nullptr;
+  PyObject* device = Py_None;
+  int requires_grad = 0;
+  int pin_memory = 0;
+  std::optional<DType> dtype;
+  if (!PyArg_ParseTupleAndKeywords(
+          args, kwargs, "O|$OOpp", const_cast<char**>(keywords), &data,
+          &dtype_object, &device, &requires_grad, &pin_memory) ||
+      !ParseDTypeArgument(dtype_object, &dtype) || !CheckDevice(device)) {
+    return nullptr;
+  }
+  return Finish(MakeTensor(data, dtype), requires_grad != 0);
+}
+
+PyObject* AsTensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"data", "dtype", "device", nullptr};
+  PyObject* data = nullptr;
+  PyObject* dtype_object = nullptr;
+  PyObject* device = Py_None;
+  std::optional<DType> dtype;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO",
+                                   const_cast<char**>(keywords), &data,
+                                   &dtype_object, &device) ||
+      !ParseDTypeArgument(dtype_object, &dtype) || !CheckDevice(device)) {
+    return nullptr;
+  }
+  if (IsTensor(data)) {
+    if (!dtype || TensorOf(data)->spec().dtype == *dtype) {
+      Py_INCREF(data);
+      return data;
+    }
+    return Finish(ApplyTo(TensorOf(data), *dtype), false);
+  }
+  if (IsNumpyArray(data)) return Finish(Cast(ShareOrCopy(data), dtype), false);
+  return Finish(MakeTensor(data, dtype), false);
+}
+
+PyObject* FromNumpy(PyObject*, PyObject* array) {
+  if (!IsNumpyArray(array)) {
+    PyRef type = TypeName(array);
+    if (type) {
+      PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %U)", type.get());
+    }
+    return nullptr;
+  }
+  return Finish(ShareOrCopy(array), false);
+}
+
+// (shape, dtype) -> a buffer in memory the daemon shares, or None when the
+// transport has no shared memory.
+PyObject* EmptyShared(PyObject*, PyObject* args) {
+  PyObject *shape_object, *dtype_object;
+  std::optional<DType> dtype;
+  Dims shape;
+  if (!PyArg_ParseTuple(args, "OO", &shape_object, &dtype_object) ||
+      !ParseDTypeArgument(dtype_object, &dtype)) {
+    return nullptr;
+  }
+  if (AsInts(shape_object, 0, &shape) != Converted::kYes) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_SetString(PyExc_TypeError, "shape must be a tuple of ints");
+    }
+    return nullptr;
+  }
+  Session* session = DefaultSession();
+  if (session == nullptr) return nullptr;
+  absl::StatusOr<std::pair<Tensor, ReadValue>> shared =
+      session->PutShared(dtype.value_or(kDefaultFloat), shape);
+  if (absl::IsUnimplemented(shared.status())) Py_RETURN_NONE;
+  if (!shared.ok()) return RaiseStatus(shared.status());
+  return NewBuffer(shared->first, std::move(shared->second));
+}
+
+}  // namespace
+
+Tensor MakeTensor(PyObject* data, std::optional<DType> dtype) {
+  if (IsTensor(data)) {
+    Tensor detached = ApplyUnary(OpId::detach, TensorOf(data));
+    if (!detached) return Tensor();
+    if (dtype && detached->spec().dtype != *dtype) {
+      return ApplyTo(detached, *dtype);
+    }
+    return ApplyUnary(OpId::clone, detached);
+  }
+  if (PyObject_CheckBuffer(data) != 0) return Cast(PutBuffer(data), dtype);
+  return MakeTensorFromList(data, dtype);
+}
+
+void AppendFactoryFunctions(std::vector<PyMethodDef>* functions) {
+  functions->push_back(
+      {"tensor", AsPyCFunction(TensorFunction), METH_VARARGS | METH_KEYWORDS,
+       "tensor(data, *, dtype=None, device=None, requires_grad=False, "
+       "pin_memory=False)\n--\n\nA new tensor with a copy of data: an array, "
+       "nested lists, a number, a tensor."});
+  functions->push_back(
+      {"as_tensor", AsPyCFunction(AsTensorFunction),
+       METH_VARARGS | METH_KEYWORDS,
+       "as_tensor(data, dtype=None, device=None)\n--\n\nThe data as a tensor; "
+       "copied only if need be."});
+  functions->push_back(
+      {"from_numpy", FromNumpy, METH_O,
+       "from_numpy(ndarray, /)\n--\n\nA tensor with the array's elements. "
+       "Shares memory with arrays that came from a tensor's numpy() or from "
+       "empty_numpy(); copies others once."});
+  functions->push_back({"_empty_shared", EmptyShared, METH_VARARGS, nullptr});
+}
+
+}  // namespace holdfast::python

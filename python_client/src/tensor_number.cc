@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators on tensors. These slots are the shortest way from `a + b` to the
+// session: no argument tuple, no name lookup, no Python frame.
+
+#include "python_client/src/argument.h"
+#include "python_client/src/call.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/read.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+namespace {
+
+using client::Tensor;
+
+PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
+  const OpSchema& schema = SchemaOf(id);
+  Attrs attrs(&schema);
+  Tensor inputs[2];
+  PyObject* const operands[2] = {a, b};
+  for (size_t i = 0; i < 2; ++i) {
+    if (IsTensor(operands[i])) {
+      inputs[i] = TensorOf(operands[i]);
+      continue;
+    }
+    AttrValue number;
+    const Converted result = AsNumber(operands[i], &number);
+    if (result == Converted::kError) return nullptr;
+    if (result == Converted::kNo) Py_RETURN_NOTIMPLEMENTED;
+    attrs.Set(schema.params[i].attr_slot, std::move(number));
+  }
+  return Call(attrs, inputs, inplace, a);
+}
+
+template <OpId kId>
+PyObject* Binary(PyObject* a, PyObject* b) {
+  return BinaryOp(kId, a, b, false);
+}
+
+template <OpId kId>
+PyObject* InplaceBinary(PyObject* a, PyObject* b) {
+  return BinaryOp(kId, a, b, true);
+}
+
+template <OpId kId>
+PyObject* Unary(PyObject* self) {
+  const Attrs attrs(&SchemaOf(kId));
+  return Call(attrs, absl::MakeConstSpan(&TensorOf(self), 1), false, self);
+}
+
+template <bool kInplaceForm>
+PyObject* Power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    return RaiseUnsupported("holdfast has no pow() with a modulus.");
+  }
+  return BinaryOp(OpId::pow, a, b, kInplaceForm);
+}
+
+PyObject* Matmul(PyObject* a, PyObject* b) {
+  if (!IsTensor(a) || !IsTensor(b)) Py_RETURN_NOTIMPLEMENTED;
+  const Tensor inputs[2] = {TensorOf(a), TensorOf(b)};
+  return Call(Attrs(&SchemaOf(OpId::matmul)), inputs, false, nullptr);
+}
+
+// ~: logical for bool; -x - 1, all bits turned, for integers.
+PyObject* Invert(PyObject* self) {
+  const Tensor& tensor = TensorOf(self);
+  if (tensor->spec().dtype == DType::kBool) {
+    return Unary<OpId::logical_not>(self);
+  }
+  Attrs attrs(&SchemaOf(OpId::bitwise_xor));
+  attrs.Set(attrs.schema().params[1].attr_slot, int64_t{-1});
+  const Tensor inputs[2] = {tensor, Tensor()};
+  return Call(attrs, inputs, false, self);
+}
+
+PyObject* Positive(PyObject* self) {
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_LT:
+      return BinaryOp(OpId::lt, a, b, false);
+    case Py_LE:
+      return BinaryOp(OpId::le, a, b, false);
+    case Py_EQ:
+      return BinaryOp(OpId::eq, a, b, false);
+    case Py_NE:
+      return BinaryOp(OpId::ne, a, b, false);
+    case Py_GT:
+      return BinaryOp(OpId::gt, a, b, false);
+    default:
+      return BinaryOp(OpId::ge, a, b, false);
+  }
+}
+
+// By identity, as in PyTorch: == compares elements.
+Py_hash_t Hash(PyObject* self) {
+  const auto bits = reinterpret_cast<uintptr_t>(self);
+  return static_cast<Py_hash_t>((bits >> 4) | (bits << (8 * sizeof(bits) - 4)));
+}
+
+int Bool(PyObject* self) {
+  const Tensor& tensor = TensorOf(self);
+  const int64_t numel = tensor->spec().numel();
+  if (numel != 1) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "Boolean value of Tensor with %s is ambiguous",
+                 numel == 0 ? "no values" : "more than one value");
+    return -1;
+  }
+  PyRef item(ReadItem(tensor));
+  return item ? PyObject_IsTrue(item.get()) : -1;
+}
+
+PyObject* Int(PyObject* self) {
+  PyRef item(ReadItem(TensorOf(self)));
+  return item ? PyNumber_Long(item.get()) : nullptr;
+}
+
+PyObject* Float(PyObject* self) {
+  PyRef item(ReadItem(TensorOf(self)));
+  return item ? PyNumber_Float(item.get()) : nullptr;
+}
+
+PyObject* Index(PyObject* self) {
+  const TensorSpec& spec = TensorOf(self)->spec();
+  if (!IsIntegral(spec.dtype) || spec.numel() != 1) {
+    PyErr_SetString(PyExc_TypeError,
+                    "only integer tensors of a single element can be "
+                    "converted to an index");
+    return nullptr;
+  }
+  PyRef item(ReadItem(TensorOf(self)));
+  return item ? PyNumber_Index(item.get()) : nullptr;
+}
+
+template <typename F>
+void Add(std::vector<PyType_Slot>* slots, int slot, F function) {
+  slots->push_back({slot, reinterpret_cast<void*>(function)});
+}
+
+}  // namespace
+
+void AppendNumberSlots(std::vector<PyType_Slot>* slots) {
+  Add(slots, Py_nb_add, Binary<OpId::add>);
+  Add(slots, Py_nb_subtract, Binary<OpId::sub>);
+  Add(slots, Py_nb_multiply, Binary<OpId::mul>);
+  Add(slots, Py_nb_true_divide, Binary<OpId::div>);
+  Add(slots, Py_nb_floor_divide, Binary<OpId::floor_divide>);
+  Add(slots, Py_nb_remainder, Binary<OpId::remainder>);
+  Add(slots, Py_nb_power, Power<false>);
+  Add(slots, Py_nb_and, Binary<OpId::bitwise_and>);
+  Add(slots, Py_nb_or, Binary<OpId::bitwise_or>);
+  Add(slots, Py_nb_xor, Binary<OpId::bitwise_xor>);
+  Add(slots, Py_nb_matrix_multiply, Matmul);
+  Add(slots, Py_nb_inplace_add, InplaceBinary<OpId::add>);
+  Add(slots, Py_nb_inplace_subtract, InplaceBinary<OpId::sub>);
+  Add(slots, Py_nb_inplace_multiply, InplaceBinary<OpId::mul>);
+  Add(slots, Py_nb_inplace_true_divide, InplaceBinary<OpId::div>);
+  Add(slots, Py_nb_inplace_floor_divide, InplaceBinary<OpId::floor_divide>);
+  Add(slots, Py_nb_inplace_remainder, InplaceBinary<OpId::remainder>);
+  Add(slots, Py_nb_inplace_power, Power<true>);
+  Add(slots, Py_nb_inplace_and, InplaceBinary<OpId::bitwise_and>);
+  Add(slots, Py_nb_inplace_or, InplaceBinary<OpId::bitwise_or>);
+  Add(slots, Py_nb_inplace_xor, InplaceBinary<OpId::bitwise_xor>);
+  Add(slots, Py_nb_negative, Unary<OpId::neg>);
+  Add(slots, Py_nb_positive, Positive);
+  Add(slots, Py_nb_absolute, Unary<OpId::abs>);
+  Add(slots, Py_nb_invert, Invert);
+  Add(slots, Py_nb_bool, Bool);
+  Add(slots, Py_nb_int, Int);
+  Add(slots, Py_nb_float, Float);
+  Add(slots, Py_nb_index, Index);
+  Add(slots, Py_tp_richcompare, RichCompare);
+  Add(slots, Py_tp_hash, Hash);
+}
+
+}  // namespace holdfast::python

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attributes of Tensor. Everything here is known to the client and answers
+// without waiting.
+
+#include "python_client/src/autograd_binding.h"
+#include "python_client/src/call.h"
+#include "python_client/src/dtype_type.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/session_binding.h"
+#include "python_client/src/size_type.h"
+#include "python_client/src/tensor_type.h"
+
+namespace holdfast::python {
+namespace {
+
+using client::Tensor;
+
+PyTensor* Self(PyObject* self) { return reinterpret_cast<PyTensor*>(self); }
+
+const TensorSpec& SpecOf(PyObject* self) { return TensorOf(self)->spec(); }
+
+PyObject* Shape(PyObject* self, void*) { return NewSize(SpecOf(self).shape); }
+
+PyObject* GetDType(PyObject* self, void*) {
+  PyObject* dtype = DTypeObject(SpecOf(self).dtype);
+  Py_INCREF(dtype);
+  return dtype;
+}
+
+PyObject* Ndim(PyObject* self, void*) {
+  return PyLong_FromLong(SpecOf(self).rank());
+}
+
+PyObject* GetItemSize(PyObject* self, void*) {
+  return PyLong_FromSize_t(ItemSize(SpecOf(self).dtype));
+}
+
+PyObject* GetNBytes(PyObject* self, void*) {
+  return PyLong_FromLongLong(SpecOf(self).nbytes());
+}
+
+PyObject* GetRequiresGrad(PyObject* self, void*) {
+  return PyBool_FromLong(TensorOf(self)->requires_grad);
+}
+
+int SetRequiresGrad(PyObject* self, PyObject* value, void*) {
+  if (value == nullptr || !PyBool_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "requires_grad must be a bool");
+    return -1;
+  }
+  return SetRequiresGradOf(self, value == Py_True) ? 0 : -1;
+}
+
+PyObject* IsLeaf(PyObject* self, void*) {
+  return PyBool_FromLong(TensorOf(self)->is_leaf);
+}
+
+PyObject* RetainsGrad(PyObject* self, void*) {
+  return PyBool_FromLong(TensorOf(self)->retains_grad);
+}
+
+PyObject* GradFn(PyObject* self, void*) {
+  const Tensor& tensor = TensorOf(self);
+  if (tensor->is_leaf || !tensor->node) Py_RETURN_NONE;
+  return NewGradFn(tensor->node);
+}
+
+PyObject* GetGrad(PyObject* self, void*) {
+  PyTensor* object = Self(self);
+  const Tensor& grad = object->tensor->grad;
+  if (!grad) {
+    Py_CLEAR(object->grad);
+    Py_RETURN_NONE;
+  }
+  if (object->grad == nullptr || TensorOf(object->grad) != grad) {
+    PyRef old(object->grad);
+    object->grad = WrapTensor(grad);
+  }
+  Py_XINCREF(object->grad);
+  return object->grad;
+}
+
+int SetGrad(PyObject* self, PyObject* value, void*) {
+  PyTensor* object = Self(self);
+  if (value == nullptr || value == Py_None) {
+    object->tensor->grad.reset();
+    Py_CLEAR(object->grad);
+    return 0;
+  }
+  if (!IsTensor(value)) {
+    PyErr_SetString(PyExc_TypeError,
+                    "assigned grad expected to be a Tensor or None");
+    return -1;
+  }
+  if (value == self) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "can't assign Variable as its own grad");
+    return -1;
+  }
+  const TensorSpec& spec = SpecOf(self);
+  const TensorSpec& grad_spec = SpecOf(value);
+  if (spec.shape != grad_spec.shape || spec.dtype != grad_spec.dtype) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "[grad] the gradient must have the tensor's shape and type. "
+                 "Got tensor=%s, grad=%s.",
+                 spec.ToString().c_str(), grad_spec.ToString().c_str());
+    return -1;
+  }
+  object->tensor->grad = TensorOf(value);
+  Py_INCREF(value);
+  PyRef old(object->grad);
+  object->grad = value;
+  return 0;
+}
+
+PyObject* GetData(PyObject* self, void*) {
+  Tensor detached = ApplyUnary(OpId::detach, TensorOf(self));
+  return detached ? WrapTensor(std::move(detached)) : nullptr;
+}
+
+// Same object, other elements: keeps requires_grad and grad.
+int SetData(PyObject* self, PyObject* value, void*) {
+  if (value == nullptr || !IsTensor(value)) {
+    PyErr_SetString(PyExc_TypeError, "data must be a Tensor");
+    return -1;
+  }
+  Tensor fresh = ApplyUnary(OpId::detach, TensorOf(value));
+  if (!fresh) return -1;
+  Tensor& tensor = Self(self)->tensor;
+  if (tensor->requires_grad && tensor->is_leaf) {
+    const absl::Status status = fresh->session()->SetRequiresGrad(fresh, true);
+    if (!status.ok()) {
+      RaiseStatus(status);
+      return -1;
+    }
+  }
+  fresh->grad = tensor->grad;
+  tensor = std::move(fresh);
+  return 0;
+}
+
+PyObject* DeviceName(PyObject* self, void*) {
+  return PyUnicode_FromString(TensorOf(self)->session()->device().c_str());
+}
+
+PyObject* GetSession(PyObject* self, void*) {
+  return WrapSession(TensorOf(self)->session());
+}
+
+PyObject* Handle(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(TensorOf(self)->handle());
+}
+
+PyGetSetDef g_properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
+     nullptr},
+    {"shape", Shape, nullptr, "The sizes, a holdfast.Size.", nullptr},
+    {"dtype", GetDType, nullptr, "The element type.", nullptr},
+    {"ndim", Ndim, nullptr, "Number of dimensions.", nullptr},
+    {"itemsize", GetItemSize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", GetNBytes, nullptr, "Bytes of all elements.", nullptr},
+    {"requires_grad", GetRequiresGrad, SetRequiresGrad,
+     "True if backward reaches this tensor.", nullptr},
+    {"is_leaf", IsLeaf, nullptr, "True for tensors no recorded op has made.",
+     nullptr},
+    {"retains_grad", RetainsGrad, nullptr, nullptr, nullptr},
+    {"grad_fn", GradFn, nullptr, "The op that made this tensor, or None.",
+     nullptr},
+    {"grad", GetGrad, SetGrad, "The gradient backward accumulated, or None.",
+     nullptr},
+    {"data", GetData, SetData, "The same elements outside the autograd graph.",
+     nullptr},
+    {"_device_name", DeviceName, nullptr, nullptr, nullptr},
+    {"_session", GetSession, nullptr, nullptr, nullptr},
+    {"_handle", Handle, nullptr, "The handle's number, for debugging.",
+     nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+PyGetSetDef* TensorProperties() { return g_properties; }
+
+}  // namespace holdfast::python

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// holdfast.Tensor: the Python object around a client::Tensor. A heap type
+// that programs may subclass and patch; its number protocol goes straight to
+// the session (tensor_number.cc), the rest is in tensor_properties.cc,
+// tensor_methods.cc, the op table (op_function.h) and the package's Python.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_TENSOR_TYPE_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_TENSOR_TYPE_H_
+
+#include <vector>
+
+#include "client/tensor.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+struct PyTensor {
+  PyObject_HEAD client::Tensor
+      tensor;  // never null once an object is visible to Python
+  PyObject* dict;
+  PyObject* weaklist;
+  PyObject* grad;  // the object last returned for .grad, so that it is stable
+};
+
+extern PyTypeObject* g_tensor_type;
+
+inline bool IsTensor(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == g_tensor_type || PyType_IsSubtype(type, g_tensor_type) != 0;
+}
+
+// REQUIRES: IsTensor(object).
+inline const client::Tensor& TensorOf(PyObject* object) {
+  return reinterpret_cast<PyTensor*>(object)->tensor;
+}
+
+// A new Python object of exactly type Tensor; nullptr with an error set.
+PyObject* WrapTensor(client::Tensor tensor);
+// The same for a subclass.
+PyObject* WrapTensorAs(PyTypeObject* type, client::Tensor tensor);
+
+// Creates the type with the slots of the other files and adds it.
+bool AddTensorType(PyObject* module);
+
+// ---- contributed by the other files
+
+void AppendNumberSlots(std::vector<PyType_Slot>* slots);
+PyGetSetDef* TensorProperties();
+void AppendTensorMethods(std::vector<PyMethodDef>* methods);
+// Tensor(...), PyTorch's legacy constructor.
+PyObject* TensorNew(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_TENSOR_TYPE_H_
