@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// gather, index_select, scatter, scatter_add, index_add. Indices are checked
+// at the load that uses them; ops that can work in place look through all of
+// them first, so that a failed op leaves its tensor as it was.
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/index_loops.h"
+#include "kernels/cpu/load_once.h"
+
+namespace holdfast {
+namespace {
+
+// Elements that are only moved: by size, whatever they mean.
+template <typename F>
+absl::Status DispatchSize(DType dtype, F&& fn) {
+  switch (ItemSize(dtype)) {
+    case 1:
+      return fn(uint8_t{});
+    case 4:
+      return fn(uint32_t{});
+    case 8:
+      return fn(uint64_t{});
+    default:
+      return UnsupportedDType<absl::Status>();
+  }
+}
+
+bool InRange(int64_t index, int64_t size) {
+  return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
+}
+
+// One index counts for the whole row.
+bool IndexPerRow(const IndexLoops& loops) {
+  return loops.inner() != loops.dim && loops.index[loops.inner()] == 0;
+}
+
+absl::StatusOr<int> IndexedDim(const Attrs& attrs, const TensorSpec& data) {
+  return NormalizeDim(attrs.Int("dim"), data.rank());
+}
+
+// Strides of a 1-D index seen as a tensor of `rank` dimensions, equal along
+// all but `dim`.
+Dims AlongDim(const TensorSpec& index, int rank, int dim) {
+  Dims strides(rank, 0);
+  if (rank > 0 && index.rank() > 0) strides[dim] = index.strides[0];
+  return strides;
+}
+
+template <typename U, typename I>
+absl::Status Gather(KernelContext& context, const Attrs& attrs, int dim,
+                    const IndexLoops& loops, const U* data, const I* index,
+                    U* out) {
+  const int inner = loops.inner();
+  const int64_t data_step = loops.data[inner];
+  const int64_t index_step = loops.index[inner];
+  const int64_t out_step = loops.other[inner];
+  const bool per_row = IndexPerRow(loops);
+  FirstBadIndex bad;
+  ForEachIndexRow(context, loops, /*ordered=*/false,
+                  [&](int64_t d, int64_t i, int64_t o, int64_t n) {
+                    const U* from = data + d;
+                    U* to = out + o;
+                    if (per_row) {
+                      const int64_t at = LoadOnce(index + i);
+                      if (!InRange(at, loops.data_size)) return bad.Record(at);
+                      from += at * loops.data_stride;
+                      if (data_step == 1 && out_step == 1) {
+                        std::memcpy(to, from, n * sizeof(U));
+                      } else {
+                        for (int64_t j = 0; j < n; ++j) {
+                          to[j * out_step] = from[j * data_step];
+                        }
+                      }
+                      return;
+                    }
+                    for (int64_t j = 0; j < n; ++j) {
+                      const int64_t at = LoadOnce(index + i + j * index_step);
+                      if (!InRange(at, loops.data_size)) return bad.Record(at);
+                      to[j * out_step] =
+                          from[j * data_step + at * loops.data_stride];
+                    }
+                  });
+  return bad.ToStatus(attrs, dim, loops.data_size);
+}
+
+struct Assign {
+  template <typename T>
+  static void Apply(T* to, const T* from) {
+    *to = *from;
+  }
+};
+
+struct Add {
+  template <typename T>
+  static void Apply(T* to, const T* from) {
+    if constexpr (std::is_same_v<T, bool>) {
+      *to = LoadElement(to) | LoadElement(from);
+    } else if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;  // wraps instead of overflowing
+      *to = static_cast<T>(static_cast<U>(*to) + static_cast<U>(*from));
+    } else {
+      *to += *from;
+    }
+  }
+};
+
+template <typename Op, typename T, typename I>
+absl::Status Scatter(KernelContext& context, const Attrs& attrs, int dim,
+                     const IndexLoops& loops, const T* src, const I* index,
+                     T* out) {
+  const int inner = loops.inner();
+  const int64_t out_step = loops.data[inner];
+  const int64_t index_step = loops.index[inner];
+  const int64_t src_step = loops.other[inner];
+  const bool per_row = IndexPerRow(loops);
+  FirstBadIndex bad;
+  ForEachIndexRow(context, loops, /*ordered=*/true,
+                  [&](int64_t d, int64_t i, int64_t s, int64_t n) {
+                    T* to = out + d;
+                    const T* from = src + s;
+                    if (per_row) {
+                      const int64_t at = LoadOnce(index + i);
+                      if (!InRange(at, loops.data_size)) return bad.Record(at);
+                      to += at * loops.data_stride;
+                      if (out_step == 1 && src_step == 1) {
+                        for (int64_t j = 0; j < n; ++j)
+                          Op::Apply(to + j, from + j);
+                      } else {
+                        for (int64_t j = 0; j < n; ++j) {
+                          Op::Apply(to + j * out_step, from + j * src_step);
+                        }
+                      }
+                      return;
+                    }
+                    for (int64_t j = 0; j < n; ++j) {
+                      const int64_t at = LoadOnce(index + i + j * index_step);
+                      if (!InRange(at, loops.data_size)) return bad.Record(at);
+                      Op::Apply(to + j * out_step + at * loops.data_stride,
+                                from + j * src_step);
+                    }
+                  });
+  return bad.ToStatus(attrs, dim, loops.data_size);
+}
+
+// Every index, read before anything is written.
+template <typename I>
+absl::Status CheckIndices(const Attrs& attrs, int dim, int64_t size,
+                          const TensorSpec& spec, const I* index) {
+  if (spec.numel() == 0) return absl::OkStatus();
+  FirstBadIndex bad;
+  const int inner = spec.rank() - 1;
+  const int64_t n = inner < 0 ? 1 : spec.shape[inner];
+  const int64_t step = inner < 0 ? 0 : spec.strides[inner];
+  StridedCursor<1> at(absl::MakeSpan(spec.shape).subspan(0, std::max(inner, 0)),
+                      {spec.strides.data()});
+  for (int64_t left = spec.numel() / n; left > 0 && !bad.seen(); --left) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t value = LoadOnce(index + at[0] + j * step);
+      if (!InRange(value, size)) bad.Record(value);
+    }
+    at.Next();
+  }
+  return bad.ToStatus(attrs, dim, size);
+}
+
+// What scatter, scatter_add and index_add share: check all indices, start from
+// a copy of the input unless the call is in place, then write. `index_strides`
+// is for `shape`, which is src's part that is used.
+template <typename Op>
+absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
+                         const TensorView& input, const TensorView& index,
+                         absl::Span<const int64_t> shape,
+                         absl::Span<const int64_t> index_strides,
+                         const TensorView& src,
+                         absl::Span<const int64_t> src_strides,
+                         const TensorView& output) {
+  const TensorSpec& out_spec = *output.spec;
+  absl::StatusOr<int> dim = IndexedDim(attrs, out_spec);
+  if (!dim.ok()) return dim.status();
+  const int64_t size = out_spec.rank() == 0 ? 1 : out_spec.shape[*dim];
+  return DispatchIndex(index.spec->dtype, [&](auto index_tag) -> absl::Status {
+    using I = typename decltype(index_tag)::type;
+    const I* indices = index.as<I>();
+    absl::Status s = CheckIndices(attrs, *dim, size, *index.spec, indices);
+    if (!s.ok()) return s;
+    if (output.data != input.data) CopyStrided(context, input, output);
+    if (NumElements(shape) == 0) return absl::OkStatus();
+    const IndexLoops loops =
+        MakeIndexLoops(shape, *dim, out_spec, index_strides, src_strides);
+    if constexpr (std::is_same_v<Op, Assign>) {
+      return DispatchSize(out_spec.dtype, [&](auto tag) -> absl::Status {
+        using U = decltype(tag);
+        return Scatter<Op, U, I>(context, attrs, *dim, loops, src.as<U>(),
+                                 indices, output.as<U>());
+      });
+    } else {
+      return DispatchDType(out_spec.dtype, [&](auto tag) -> absl::Status {
+        using T = typename decltype(tag)::type;
+        return Scatter<Op, T, I>(context, attrs, *dim, loops, src.as<T>(),
+                                 indices, output.as<T>());
+      });
+    }
+  });
+}
+
+}  // namespace
+
+HOLDFAST_CPU_KERNEL(gather) {
+  const TensorSpec& data = *inputs[0].spec;
+  const TensorSpec& index = *inputs[1].spec;
+  if (index.numel() == 0) return absl::OkStatus();
+  absl::StatusOr<int> dim = IndexedDim(attrs, data);
+  if (!dim.ok()) return dim.status();
+  const IndexLoops loops = MakeIndexLoops(
+      index.shape, *dim, data, index.strides, outputs[0].spec->strides);
+  return DispatchSize(data.dtype, [&](auto tag) -> absl::Status {
+    using U = decltype(tag);
+    return Gather<U, int64_t>(context, attrs, *dim, loops, inputs[0].as<U>(),
+                              inputs[1].as<int64_t>(), outputs[0].as<U>());
+  });
+}
+
+HOLDFAST_CPU_KERNEL(index_select) {
+  const TensorSpec& data = *inputs[0].spec;
+  const TensorSpec& index = *inputs[1].spec;
+  const TensorSpec& out = *outputs[0].spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  absl::StatusOr<int> dim = IndexedDim(attrs, data);
+  if (!dim.ok()) return dim.status();
+  const Dims index_strides = AlongDim(index, out.rank(), *dim);
+  const IndexLoops loops =
+      MakeIndexLoops(out.shape, *dim, data, index_strides, out.strides);
+  return DispatchIndex(index.dtype, [&](auto index_tag) -> absl::Status {
+    using I = typename decltype(index_tag)::type;
+    return DispatchSize(data.dtype, [&](auto tag) -> absl::Status {
+      using U = decltype(tag);
+      return Gather<U, I>(context, attrs, *dim, loops, inputs[0].as<U>(),
+                          inputs[1].as<I>(), outputs[0].as<U>());
+    });
+  });
+}
+
+HOLDFAST_CPU_KERNEL(scatter) {
+  const TensorSpec& index = *inputs[1].spec;
+  TensorView src = inputs[2];
+  // A number comes in the type of the computation, not of the tensor.
+  uint64_t number = 0;
+  TensorSpec number_spec = ContiguousSpec(outputs[0].spec->dtype, {});
+  Dims src_strides = src.spec->strides;
+  if (src.spec->dtype != number_spec.dtype) {
+    CopyStrided(context, src, {&number, &number_spec});
+    src = {&number, &number_spec};
+  }
+  src_strides.resize(index.rank(), 0);
+  return ScatterInto<Assign>(context, attrs, inputs[0], inputs[1], index.shape,
+                             index.strides, src, src_strides, outputs[0]);
+}
+
+HOLDFAST_CPU_KERNEL(scatter_add) {
+  const TensorSpec& index = *inputs[1].spec;
+  Dims src_strides = inputs[2].spec->strides;
+  src_strides.resize(index.rank(), 0);
+  return ScatterInto<Add>(context, attrs, inputs[0], inputs[1], index.shape,
+                          index.strides, inputs[2], src_strides, outputs[0]);
+}
+
+HOLDFAST_CPU_KERNEL(index_add) {
+  const TensorSpec& source = *inputs[2].spec;
+  absl::StatusOr<int> dim = IndexedDim(attrs, *inputs[0].spec);
+  if (!dim.ok()) return dim.status();
+  const Dims index_strides = AlongDim(*inputs[1].spec, source.rank(), *dim);
+  return ScatterInto<Add>(context, attrs, inputs[0], inputs[1], source.shape,
+                          index_strides, inputs[2], source.strides, outputs[0]);
+}
+
+}  // namespace holdfast
