@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/elementwise_kernel.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/strided_loop.h"
+#include "ops/infer.h"
+
+namespace holdfast {
+namespace {
+
+// Blocks start at multiples of kBlock for every thread count.
+template <typename Block>
+void ForEachBlock(const KernelContext& context, int64_t n, Block block) {
+  ParallelFor(
+      context, n, kElementwiseGrain,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i += kBlock) {
+          block(i, std::min(kBlock, end - i));
+        }
+      },
+      kBlock);
+}
+
+const char* At(const TensorView& view, int64_t i, size_t item) {
+  return static_cast<const char*>(view.data) + i * item;
+}
+
+// Everything contiguous, of one type, and operand `scalar` (if >= 0) a single
+// element, which is repeated in a block that stays in the cache.
+void RunDenseBinary(BinaryLoop loop, const KernelContext& context,
+                    const TensorView& a, const TensorView& b,
+                    const TensorView& out, int scalar, int64_t n) {
+  const size_t item = ItemSize(a.spec->dtype);
+  const size_t out_item = ItemSize(out.spec->dtype);
+  char* to = static_cast<char*>(out.data);
+  if (scalar < 0) {
+    if (n <= kElementwiseGrain) {
+      loop(a.data, b.data, to, n);
+      return;
+    }
+    ParallelFor(
+        context, n, kElementwiseGrain,
+        [&](int64_t begin, int64_t end) {
+          loop(At(a, begin, item), At(b, begin, item), to + begin * out_item,
+               end - begin);
+        },
+        kBlock);
+    return;
+  }
+  BlockBuffer repeated;
+  DispatchDType(a.spec->dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T value = LoadElement((scalar == 0 ? a : b).as<T>());
+    std::fill_n(reinterpret_cast<T*>(repeated.bytes), std::min(n, kBlock),
+                value);
+  });
+  ForEachBlock(context, n, [&](int64_t i, int64_t count) {
+    if (scalar == 0) {
+      loop(repeated.bytes, At(b, i, item), to + i * out_item, count);
+    } else {
+      loop(At(a, i, item), repeated.bytes, to + i * out_item, count);
+    }
+  });
+}
+
+}  // namespace
+
+DType ComputationType(const Attrs& attrs, absl::Span<const TensorView> in) {
+  const OpSchema& schema = attrs.schema();
+  absl::InlinedVector<const TensorSpec*, 4> specs;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const int slot = schema.params[schema.tensor_params[i]].attr_slot;
+    const bool number = slot >= 0 && attrs.IsSet(slot);
+    if (number && in[i].present()) return in[i].spec->dtype;
+    specs.push_back(number ? nullptr : in[i].spec);
+  }
+  return ResultType(attrs, specs);
+}
+
+absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
+                      KernelContext& context, absl::Span<const TensorView> in,
+                      absl::Span<const TensorView> out) {
+  const TensorSpec& a = *in[0].spec;
+  const TensorSpec& o = *out[0].spec;
+  DType type = a.dtype;
+  if (table.float_only && !IsFloat(type)) type = kDefaultFloat;
+  const UnaryLoop loop = table.Get(type);
+  if (loop == nullptr) return UnsupportedDType<absl::Status>();
+  const DType result = table.predicate ? DType::kBool : type;
+  const int64_t n = DenseSize(a);
+  if (n >= 0 && a.dtype == type && o.dtype == result && DenseSize(o) == n) {
+    if (n <= kElementwiseGrain) {
+      loop(in[0].data, out[0].data, n);
+      return absl::OkStatus();
+    }
+    const size_t item = ItemSize(type);
+    const size_t out_item = ItemSize(result);
+    char* to = out[0].as<char>();
+    ParallelFor(
+        context, n, kElementwiseGrain,
+        [&](int64_t begin, int64_t end) {
+          loop(At(in[0], begin, item), to + begin * out_item, end - begin);
+        },
+        kBlock);
+    return absl::OkStatus();
+  }
+  const StridedLoop walk({out[0], in[0]});
+  ForEachBlock(context, walk.numel(), [&](int64_t i, int64_t count) {
+    BlockBuffer from, to;
+    void* target = walk.Target(0, result, i, &to);
+    loop(walk.Load(1, type, i, count, &from), target, count);
+    walk.Store(0, result, i, count, target);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
+                       KernelContext& context, const Attrs& attrs,
+                       absl::Span<const TensorView> in,
+                       absl::Span<const TensorView> out) {
+  const TensorSpec& a = *in[0].spec;
+  const TensorSpec& b = *in[1].spec;
+  const TensorSpec& o = *out[0].spec;
+  DType type = a.dtype == b.dtype ? a.dtype : ComputationType(attrs, in);
+  if (table.float_only && !IsFloat(type)) type = kDefaultFloat;
+  const BinaryLoop loop = table.Get(type);
+  if (loop == nullptr) return UnsupportedDType<absl::Status>();
+  const DType result = table.predicate ? DType::kBool : type;
+  if (a.dtype == type && b.dtype == type && o.dtype == result) {
+    const int64_t n = DenseSize(o);
+    if (n >= 0) {
+      const int64_t a_size = DenseSize(a);
+      const int64_t b_size = DenseSize(b);
+      // Sizes as large as the output's mean equal shapes, but for dimensions
+      // of size 1 (and empty outputs, where there is nothing to do).
+      int scalar = -2;
+      if (a_size == n && b_size == n) {
+        scalar = -1;
+      } else if (a_size == n && b_size == 1) {
+        scalar = 1;
+      } else if (b_size == n && a_size == 1) {
+        scalar = 0;
+      }
+      if (scalar != -2) {
+        RunDenseBinary(loop, context, in[0], in[1], out[0], scalar, n);
+        return absl::OkStatus();
+      }
+    }
+  }
+  const StridedLoop walk({out[0], in[0], in[1]});
+  ForEachBlock(context, walk.numel(), [&](int64_t i, int64_t count) {
+    BlockBuffer from_a, from_b, to;
+    void* target = walk.Target(0, result, i, &to);
+    loop(walk.Load(1, type, i, count, &from_a),
+         walk.Load(2, type, i, count, &from_b), target, count);
+    walk.Store(0, result, i, count, target);
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast

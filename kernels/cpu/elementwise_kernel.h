@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of elementwise ops: a table of loops per op (one per
+// instruction set and computation type, over contiguous memory) and the
+// functions that run such a table over any views.
+// Thread-safety: reentrant; the tables are constant.
+#ifndef HOLDFAST_KERNELS_CPU_ELEMENTWISE_KERNEL_H_
+#define HOLDFAST_KERNELS_CPU_ELEMENTWISE_KERNEL_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/vector_math.h"
+#include "kernels/cpu/vectorised.h"
+#include "kernels/elementwise.h"
+#include "kernels/kernel.h"
+#include "ops/attrs.h"
+
+namespace holdfast {
+
+using UnaryLoop = void (*)(const void* a, void* out, int64_t n);
+using BinaryLoop = void (*)(const void* a, const void* b, void* out, int64_t n);
+
+inline constexpr int kSimdLevels = 3;
+
+// Loops by SimdLevel and DType; null where the op does not have the type.
+template <typename Loop>
+struct ElementwiseTable {
+  Loop loops[kSimdLevels][kDTypeLimit] = {};
+  bool predicate = false;   // the result is bool
+  bool float_only = false;  // integers are computed in float32
+
+  Loop Get(DType dtype) const {
+    return loops[static_cast<int>(kSimdLevel)][static_cast<int>(dtype)];
+  }
+};
+
+absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
+                      KernelContext& context, absl::Span<const TensorView> in,
+                      absl::Span<const TensorView> out);
+absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
+                       KernelContext& context, const Attrs& attrs,
+                       absl::Span<const TensorView> in,
+                       absl::Span<const TensorView> out);
+
+// What promotion makes of the operands; numbers among them have it already.
+DType ComputationType(const Attrs& attrs, absl::Span<const TensorView> in);
+
+// Number of elements of a row-major view without gaps, else -1.
+inline int64_t DenseSize(const TensorSpec& spec) {
+  const int rank = spec.rank();
+  const int64_t* shape = spec.shape.data();
+  const int64_t* strides = spec.strides.data();
+  int64_t size = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    if (strides[d] != size && shape[d] != 1) return -1;
+    size *= shape[d];
+  }
+  return size;
+}
+
+inline bool SameShape(const TensorSpec& a, const TensorSpec& b) {
+  const int rank = a.rank();
+  if (rank != b.rank()) return false;
+  const int64_t* a_shape = a.shape.data();
+  const int64_t* b_shape = b.shape.data();
+  for (int d = 0; d < rank; ++d) {
+    if (a_shape[d] != b_shape[d]) return false;
+  }
+  return true;
+}
+
+namespace elementwise_internal {
+
+inline constexpr int kVectorBytes = 64;
+
+// Loops of a known length become whole vectors without a remainder, and the
+// last elements travel through a vector padded with ones.
+template <typename Op, typename T>
+struct UnaryBody {
+  using R = typename Op::template Result<T>;
+
+  static HOLDFAST_INLINE void Run(const void* in, void* result, int64_t n) {
+    const T* a = static_cast<const T*>(in);
+    R* out = static_cast<R*>(result);
+    if constexpr (Op::Types::template kPadded<T>) {
+      constexpr int kLanes = kVectorBytes / sizeof(T);
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) Vector(a + i, out + i);
+      if (i < n) {
+        alignas(kVectorBytes) T padded[kLanes];
+        alignas(kVectorBytes) R results[kLanes];
+        for (int j = 0; j < kLanes; ++j)
+          padded[j] = i + j < n ? a[i + j] : T(1);
+        Vector(padded, results);
+        std::memcpy(out + i, results, (n - i) * sizeof(R));
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        out[i] = Op::template Apply<T>(LoadElement(a + i));
+      }
+    }
+  }
+
+  static HOLDFAST_INLINE void Vector(const T* a, R* out) {
+#pragma GCC ivdep
+    for (int j = 0; j < int{kVectorBytes / sizeof(T)}; ++j) {
+      out[j] = Op::template Apply<T>(a[j]);
+    }
+  }
+};
+
+template <typename Op, typename T>
+struct BinaryBody {
+  using R = typename Op::template Result<T>;
+
+  static HOLDFAST_INLINE void Run(const void* in_a, const void* in_b,
+                                  void* result, int64_t n) {
+    const T* a = static_cast<const T*>(in_a);
+    const T* b = static_cast<const T*>(in_b);
+    R* out = static_cast<R*>(result);
+    if constexpr (Op::Types::template kPadded<T>) {
+      constexpr int kLanes = kVectorBytes / sizeof(T);
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) Vector(a + i, b + i, out + i);
+      if (i < n) {
+        alignas(kVectorBytes) T padded_a[kLanes];
+        alignas(kVectorBytes) T padded_b[kLanes];
+        alignas(kVectorBytes) R results[kLanes];
+        for (int j = 0; j < kLanes; ++j) {
+          padded_a[j] = i + j < n ? a[i + j] : T(1);
+          padded_b[j] = i + j < n ? b[i + j] : T(1);
+        }
+        Vector(padded_a, padded_b, results);
+        std::memcpy(out + i, results, (n - i) * sizeof(R));
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        out[i] = Op::template Apply<T>(LoadElement(a + i), LoadElement(b + i));
+      }
+    }
+  }
+
+  static HOLDFAST_INLINE void Vector(const T* a, const T* b, R* out) {
+#pragma GCC ivdep
+    for (int j = 0; j < int{kVectorBytes / sizeof(T)}; ++j) {
+      out[j] = Op::template Apply<T>(a[j], b[j]);
+    }
+  }
+};
+
+template <template <typename, typename> class Body, typename Op, typename T,
+          typename... Args>
+constexpr void AddLoops(ElementwiseTable<void (*)(Args...)>* table) {
+  if constexpr (Op::Types::template kHas<T>) {
+    constexpr int kType = static_cast<int>(kDTypeOf<T>);
+    using B = Body<Op, T>;
+    table->loops[static_cast<int>(SimdLevel::kBaseline)][kType] =
+        &RunBaseline<B, Args...>;
+    table->loops[static_cast<int>(SimdLevel::kAvx2)][kType] =
+        &RunAvx2<B, Args...>;
+    table->loops[static_cast<int>(SimdLevel::kAvx512)][kType] =
+        &RunAvx512<B, Args...>;
+  }
+}
+
+template <template <typename, typename> class Body, typename Op, typename Loop>
+constexpr ElementwiseTable<Loop> MakeTable() {
+  ElementwiseTable<Loop> table;
+  AddLoops<Body, Op, bool>(&table);
+  AddLoops<Body, Op, uint8_t>(&table);
+  AddLoops<Body, Op, int32_t>(&table);
+  AddLoops<Body, Op, int64_t>(&table);
+  AddLoops<Body, Op, float>(&table);
+  AddLoops<Body, Op, double>(&table);
+  table.predicate = std::is_same_v<typename Op::template Result<float>, bool>;
+  table.float_only = !Op::Types::template kHas<int32_t>;
+  return table;
+}
+
+}  // namespace elementwise_internal
+
+template <typename Op>
+inline constexpr ElementwiseTable<UnaryLoop> kUnaryTable =
+    elementwise_internal::MakeTable<elementwise_internal::UnaryBody, Op,
+                                    UnaryLoop>();
+template <typename Op>
+inline constexpr ElementwiseTable<BinaryLoop> kBinaryTable =
+    elementwise_internal::MakeTable<elementwise_internal::BinaryBody, Op,
+                                    BinaryLoop>();
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CPU_ELEMENTWISE_KERNEL_H_

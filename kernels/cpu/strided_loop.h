@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// StridedLoop: several views walked together in one order, as the kernels that
+// cope with any strides and types need it. Dimensions of size 1 vanish,
+// neighbours that step evenly merge, and the elements are then reached by their
+// position in that order, a block at a time: as a pointer where a view lies
+// there without gaps and in the wanted type, else through a small buffer
+// that is converted on the way. So no loop is compiled for a combination of
+// types.
+// Thread-safety: const after construction; does not own the views' data.
+#ifndef HOLDFAST_KERNELS_CPU_STRIDED_LOOP_H_
+#define HOLDFAST_KERNELS_CPU_STRIDED_LOOP_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+// Elements per block: buffers for a few operands fit the first-level cache.
+inline constexpr int64_t kBlock = 1024;
+// Elements per thread below which another thread does not pay.
+inline constexpr int64_t kElementwiseGrain = 32768;
+inline constexpr int kMaxLoopOperands = 5;
+
+struct alignas(64) BlockBuffer {
+  char bytes[kBlock * 8];
+};
+
+class StridedLoop {
+ public:
+  // All views are broadcast to views[0]'s shape, which decides the order.
+  explicit StridedLoop(absl::Span<const TensorView> views);
+
+  int64_t numel() const { return numel_; }
+  // Operand k's elements follow each other without gaps in this loop's order.
+  bool linear(int k) const { return operands_[k].linear; }
+
+  // `n` elements of operand k from position `begin` as type `dtype`: in place
+  // if possible, else in `buffer`. REQUIRES: n <= kBlock if a buffer is
+  // needed.
+  const void* Load(int k, DType dtype, int64_t begin, int64_t n,
+                   BlockBuffer* buffer) const;
+  // The same into memory of any size.
+  void LoadInto(int k, DType dtype, int64_t begin, int64_t n, void* out) const;
+
+  // Where to put a block of results of type `dtype` for operand k: its own
+  // memory if possible, else `buffer`, which Store then writes back.
+  void* Target(int k, DType dtype, int64_t begin, BlockBuffer* buffer) const;
+  // Writes `n` elements to operand k; nothing to do if `from` is its memory.
+  void Store(int k, DType dtype, int64_t begin, int64_t n,
+             const void* from) const;
+
+ private:
+  struct Operand {
+    char* data;
+    DType dtype;
+    bool linear;
+    int64_t strides[kMaxRank];
+  };
+
+  char* Address(const Operand& operand, int64_t position) const;
+
+  int rank_ = 0;
+  int64_t numel_ = 1;
+  int64_t sizes_[kMaxRank];
+  Operand operands_[kMaxLoopOperands];
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CPU_STRIDED_LOOP_H_
