@@ -107,10 +107,9 @@ FailurePtr Executor::NewFailure(const absl::Status& status,
 }
 
 void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
-  status->set_code(static_cast<int>(failure.status.code()));
-  status->set_message(std::string(failure.status.message()));
-  status->set_op(failure.op);
-  status->set_op_sequence(failure.op_sequence);
+  absl::Status origin = failure.status;
+  SetErrorOrigin({failure.op, failure.op_sequence}, &origin);
+  StatusToProto(origin, status);
   store_.Reported(failure);
   if (unreported_.get() == &failure) unreported_ = nullptr;
 }

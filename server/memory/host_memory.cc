@@ -6,8 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,9 +24,41 @@ absl::Status SystemRefused(const char* call, int error) {
       "the system refused memory: ", call, ": ", std::strerror(error)));
 }
 
+// Left to the rest of the machine.
+constexpr size_t kHeadroomBytes = size_t{128} << 20;
+
+// What the machine, and the control group if it sets a limit, can still give.
+// The kernel itself refuses nothing: it promises, then kills.
+size_t AvailableBytes() {
+  size_t available = std::numeric_limits<size_t>::max();
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key, unit; meminfo >> key;) {
+    size_t kib = 0;
+    meminfo >> kib;
+    std::getline(meminfo, unit);
+    if (key == "MemAvailable:") {
+      available = kib * 1024;
+      break;
+    }
+  }
+  size_t limit = 0, current = 0;  // reading "max" fails: no limit
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
+      std::ifstream("/sys/fs/cgroup/memory.current") >> current) {
+    available = std::min(available, limit > current ? limit - current : 0);
+  }
+  return available;
+}
+
 }  // namespace
 
 absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
+  const size_t available = AvailableBytes();
+  if (bytes + kHeadroomBytes > available) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the machine has ", available >> 20, " MiB left, ",
+                     kHeadroomBytes >> 20, " MiB of them are reserved; ",
+                     bytes >> 20, " MiB were asked for"));
+  }
   MemorySegment segment;
   segment.bytes = bytes;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
