@@ -109,10 +109,11 @@ void Attrs::Set(int slot, AttrValue value) {
 }
 
 const AttrValue& Attrs::Get(absl::string_view name) const {
-  static const AttrValue* const none = new AttrValue;
   const int slot = SlotOf(*schema_, name);
   assert(slot >= 0);
-  return slot < 0 ? *none : Get(slot);
+  if (slot >= 0) return Get(slot);
+  static const AttrValue* const none = new AttrValue;
+  return *none;
 }
 
 void Attrs::Set(absl::string_view name, AttrValue value) {
@@ -141,17 +142,19 @@ bool Attrs::Bool(absl::string_view name) const {
 }
 
 const Dims& Attrs::Ints(absl::string_view name) const {
-  static const Dims* const empty = new Dims;
   const Dims* value = std::get_if<Dims>(&Get(name));
   assert(value != nullptr);
-  return value == nullptr ? *empty : *value;
+  if (value != nullptr) return *value;
+  static const Dims* const empty = new Dims;
+  return *empty;
 }
 
 const std::string& Attrs::Str(absl::string_view name) const {
-  static const std::string* const empty = new std::string;
   const std::string* value = std::get_if<std::string>(&Get(name));
   assert(value != nullptr);
-  return value == nullptr ? *empty : *value;
+  if (value != nullptr) return *value;
+  static const std::string* const empty = new std::string;
+  return *empty;
 }
 
 DType Attrs::DTypeOr(absl::string_view name, DType fallback) const {
