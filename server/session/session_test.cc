@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions driven by batches, without a transport: what a client may send,
+// what comes back, and what a bad one costs.
+#include "server/session/session.h"
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/op_schema.h"
+#include "server/exec/device.h"
+
+namespace holdfast {
+namespace {
+
+using testing::HasSubstr;
+
+// The wire as the test sees it: batches to deliver, events delivered.
+struct Wire {
+  std::deque<v1::Batch> batches;
+  std::vector<v1::Event> events;
+  size_t room = SIZE_MAX;  // events the transport still takes
+  bool closed = false;
+};
+
+class ScriptedConnection final : public Connection {
+ public:
+  explicit ScriptedConnection(Wire* wire) : wire_(wire) {}
+  absl::string_view transport() const override { return "grpc"; }
+  absl::StatusOr<const v1::Batch*> NextBatch() override {
+    if (wire_->batches.empty()) return nullptr;
+    current_ = wire_->batches.front();
+    wire_->batches.pop_front();
+    return &current_;
+  }
+  bool HasBatch() override { return !wire_->batches.empty(); }
+  bool Arm() override { return wire_->batches.empty(); }
+  void Disarm() override {}
+  bool Send(const v1::Event& event) override {
+    if (wire_->room == 0) return false;
+    --wire_->room;
+    if (event.sequence() != 0) wire_->events.push_back(event);
+    return true;
+  }
+  void Close(const absl::Status&) override { wire_->closed = true; }
+
+ private:
+  Wire* const wire_;
+  v1::Batch current_;
+};
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() : device_(NewCpuDevice(1)) { Open({}); }
+
+  void Open(Session::Options options) {
+    session_ = std::make_shared<Session>(device_.get(), options);
+    Connect();
+  }
+  void Connect() {
+    wire_ = {};
+    session_->SetConnection(std::make_unique<ScriptedConnection>(&wire_));
+  }
+  v1::Command* Add() { return batch_.add_commands(); }
+  // Delivers what was added as one batch, and runs it.
+  void Deliver() {
+    batch_.set_sequence(++sequence_);
+    wire_.batches.push_back(batch_);
+    batch_.Clear();
+    session_->RunSome({1 << 20});
+  }
+  void Put(uint64_t handle, std::vector<float> values) {
+    v1::Put* put = Add()->mutable_put();
+    put->set_handle(handle);
+    put->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+    put->mutable_spec()->add_shape(values.size());
+    put->set_data(values.data(), values.size() * sizeof(float));
+  }
+  v1::OpCall* Op(OpId op, std::vector<uint64_t> inputs, uint64_t output) {
+    v1::OpCall* call = Add()->mutable_op();
+    call->set_op(static_cast<uint32_t>(op));
+    for (uint64_t input : inputs) call->add_inputs(input);
+    call->set_outputs(output);
+    return call;
+  }
+  v1::ReadResult Read(uint64_t handle) {
+    v1::Read* read = Add()->mutable_read();
+    read->set_id(++read_id_);
+    read->set_handle(handle);
+    Deliver();
+    return wire_.events.empty() ? v1::ReadResult() : wire_.events.back().read();
+  }
+  std::vector<float> Values(uint64_t handle) {
+    const v1::ReadResult result = Read(handle);
+    EXPECT_FALSE(result.has_status()) << result.status().message();
+    std::vector<float> values(result.data().size() / sizeof(float));
+    std::memcpy(values.data(), result.data().data(), result.data().size());
+    return values;
+  }
+  std::string SessionError() {
+    return wire_.events.empty() || !wire_.events.back().has_session_error()
+               ? ""
+               : wire_.events.back().session_error().message();
+  }
+
+  std::unique_ptr<Device> device_;
+  std::shared_ptr<Session> session_;
+  Wire wire_;
+  v1::Batch batch_;
+  uint64_t sequence_ = 0;
+  uint64_t read_id_ = 0;
+};
+
+using V = std::vector<float>;
+
+TEST_F(SessionTest, RunsOpsAndReads) {
+  Put(1, {1, 2, 3});
+  Op(OpId::add, {1, 1}, 2);
+  EXPECT_EQ(Values(2), (V{2, 4, 6}));
+}
+
+TEST_F(SessionTest, ReleasedMemoryIsFreedAtOnce) {
+  Put(1, V(1 << 20, 1.f));
+  Deliver();
+  EXPECT_GE(session_->Stats().bytes_in_use(), 4u << 20);
+  Add()->add_release(1);
+  Deliver();
+  EXPECT_EQ(session_->Stats().bytes_in_use(), 0u);
+}
+
+TEST_F(SessionTest, DependentsInheritTheFirstFailure) {
+  Put(1, {1, 2, 3});
+  Put(2, {1, 2});
+  Op(OpId::add, {1, 2}, 3);  // the shapes differ
+  Op(OpId::mul, {3, 3}, 4);
+  Op(OpId::exp, {4}, 5);
+  const v1::ReadResult result = Read(5);
+  EXPECT_EQ(result.status().op(), "add");
+  EXPECT_EQ(result.status().op_sequence(), 3u);
+  EXPECT_THAT(result.status().message(), HasSubstr("f32[3]"));
+  EXPECT_EQ(Values(1), (V{1, 2, 3}));  // the session goes on
+}
+
+TEST_F(SessionTest, FailedInplaceOpRestoresItsTargetOnceReported) {
+  Put(1, {1, 2, 3});
+  v1::OpCall* call = Op(OpId::add, {1, 0}, 0);
+  call->set_inplace(true);
+  call->add_attrs()->set_slot(1);  // `other` must be a number, not None
+  call->mutable_attrs(0)->set_none(true);
+  EXPECT_TRUE(Read(1).has_status());
+  EXPECT_EQ(Values(1), (V{1, 2, 3}));
+}
+
+TEST_F(SessionTest, SynchronisationTellsOfUnseenFailures) {
+  Put(1, {1, 2, 3});
+  Put(2, {1, 2});
+  Op(OpId::add, {1, 2}, 3);
+  EXPECT_EQ(Read(0).status().op(), "add");
+  EXPECT_FALSE(Read(0).has_status());
+}
+
+TEST_F(SessionTest, BackwardStoresGradients) {
+  Put(1, {1, 2, 3});
+  Add()->mutable_set_requires_grad()->set_handle(1);
+  batch_.mutable_commands(1)->mutable_set_requires_grad()->set_requires_grad(
+      true);
+  Op(OpId::mul, {1, 1}, 2)->set_record(true);
+  Op(OpId::sum, {2}, 3)->set_record(true);
+  v1::Backward* backward = Add()->mutable_backward();
+  backward->add_roots(3);
+  backward->add_gradients(0);
+  v1::Backward::Target* target = backward->add_targets();
+  target->set_tensor(1);
+  target->set_grad(4);
+  EXPECT_EQ(Values(4), (V{2, 4, 6}));
+}
+
+TEST_F(SessionTest, ABatchResentIsAppliedOnce) {
+  Put(1, {1});
+  Deliver();
+  v1::OpCall* call = Op(OpId::add, {1, 1}, 0);
+  call->set_inplace(true);
+  const v1::Batch again = batch_;
+  Deliver();
+  v1::Batch resent = again;
+  resent.set_sequence(2);
+  wire_.batches.push_back(resent);
+  session_->RunSome({100});
+  EXPECT_EQ(Values(1), (V{2}));
+}
+
+TEST_F(SessionTest, AMissingBatchEndsTheSession) {
+  sequence_ = 5;
+  Put(1, {1});
+  Deliver();
+  EXPECT_THAT(SessionError(), HasSubstr("batch 6 came after batch 0"));
+  EXPECT_TRUE(session_->ended());
+  EXPECT_TRUE(wire_.closed);
+}
+
+TEST_F(SessionTest, EventsNotReceivedAreSentAgain) {
+  Put(1, {7});
+  wire_.room = 0;  // the reply does not get out
+  EXPECT_EQ(Read(1).id(), 0u);
+  ASSERT_NE(session_->TakeConnection(nullptr), nullptr);
+  v1::HelloRequest hello;
+  v1::HelloReply reply;
+  session_->FillHello(hello, /*attach=*/false, &reply);
+  EXPECT_EQ(reply.applied_batch(), 1u);
+  Connect();
+  ASSERT_EQ(wire_.events.size(), 1u);
+  EXPECT_EQ(wire_.events[0].sequence(), 1u);
+  EXPECT_EQ(wire_.events[0].read().id(), 1u);
+}
+
+TEST_F(SessionTest, ACutInsideABatchStillAppliesItWhole) {
+  Put(1, {1});
+  for (int i = 0; i < 10; ++i) {
+    Op(OpId::add, {1, 1}, 0)->set_inplace(true);
+  }
+  batch_.set_sequence(1);
+  wire_.batches.push_back(batch_);
+  session_->RunSome({3});
+  ASSERT_NE(session_->TakeConnection(nullptr), nullptr);
+  v1::HelloReply reply;
+  session_->FillHello({}, /*attach=*/false, &reply);
+  EXPECT_EQ(reply.applied_batch(), 1u);
+  Connect();
+  batch_.Clear();
+  sequence_ = 1;
+  EXPECT_EQ(Values(1), (V{1024}));
+}
+
+TEST_F(SessionTest, AttachDropsHandlesAndListsKeptTensors) {
+  Put(1, {1, 2});
+  Put(2, {3, 4});
+  v1::Keep* keep = Add()->mutable_keep();
+  keep->set_name("weights");
+  keep->set_handle(2);
+  Deliver();
+  session_->TakeConnection(nullptr);
+  v1::HelloReply reply;
+  session_->FillHello({}, /*attach=*/true, &reply);
+  ASSERT_EQ(reply.kept_size(), 1);
+  EXPECT_EQ(reply.kept(0).name(), "weights");
+  EXPECT_GT(reply.next_handle(), reply.kept(0).handle());
+  Connect();
+  sequence_ = 0;
+  EXPECT_EQ(Values(reply.kept(0).handle()), (V{3, 4}));
+  EXPECT_EQ(session_->Stats().tensors(), 1u);
+}
+
+TEST_F(SessionTest, MemoryLimitIsOneOpsError) {
+  Session::Options options;
+  options.memory_limit_bytes = 8 << 20;
+  Open(options);
+  Put(1, V(1 << 20, 1.f));
+  Deliver();
+  v1::OpCall* call = Op(OpId::full, {}, 2);
+  v1::Attr* size = call->add_attrs();
+  size->set_slot(0);
+  size->mutable_ints()->add_values(100 << 20);
+  v1::Attr* value = call->add_attrs();
+  value->set_slot(1);
+  value->set_f(1);
+  const v1::ReadResult result = Read(2);
+  EXPECT_EQ(result.status().code(),
+            static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(result.status().message(), HasSubstr("limit=8.0 MiB"));
+  EXPECT_EQ(Values(1).size(), size_t{1} << 20);
+}
+
+// Everything a broken client may say ends that session, with a reason.
+struct Breach {
+  const char* name;
+  const char* message;
+  void (*fill)(v1::Batch*);
+};
+
+class ProtocolBreachTest : public SessionTest,
+                           public testing::WithParamInterface<Breach> {};
+
+TEST_P(ProtocolBreachTest, EndsTheSessionWithAReason) {
+  Put(5, {1, 2, 3});
+  Deliver();
+  GetParam().fill(&batch_);
+  Deliver();
+  EXPECT_THAT(SessionError(), HasSubstr(GetParam().message));
+  EXPECT_TRUE(session_->ended());
+  EXPECT_EQ(session_->Stats().bytes_in_use(), 0u);
+}
+
+void FillOp(v1::Batch* batch, uint32_t op, uint64_t input, uint64_t output) {
+  v1::OpCall* call = batch->add_commands()->mutable_op();
+  call->set_op(op);
+  call->add_inputs(input);
+  call->set_outputs(output);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ProtocolBreachTest,
+    testing::Values(
+        Breach{"UnknownOp", "unknown op id",
+               [](v1::Batch* b) { FillOp(b, 60000, 5, 6); }},
+        Breach{"ForeignHandle", "unknown handle 99",
+               [](v1::Batch* b) {
+                 FillOp(b, static_cast<int>(OpId::exp), 99, 6);
+               }},
+        Breach{
+            "ReusedHandle", "must be above 5",
+            [](v1::Batch* b) { FillOp(b, static_cast<int>(OpId::exp), 5, 5); }},
+        Breach{"HugeHandle", "output handle",
+               [](v1::Batch* b) {
+                 FillOp(b, static_cast<int>(OpId::exp), 5, UINT64_MAX);
+               }},
+        Breach{"StaleRelease", "release of unknown handle 4",
+               [](v1::Batch* b) { b->add_commands()->add_release(4); }},
+        Breach{"ForeignRead", "unknown handle 7",
+               [](v1::Batch* b) {
+                 b->add_commands()->mutable_read()->set_handle(7);
+               }},
+        Breach{"ForeignKeep", "unknown handle 7",
+               [](v1::Batch* b) {
+                 b->add_commands()->mutable_keep()->set_handle(7);
+               }},
+        Breach{"BackwardWithoutGradients", "one gradient per root",
+               [](v1::Batch* b) {
+                 b->add_commands()->mutable_backward()->add_roots(5);
+               }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// Field values that are only wrong, not a breach: one op's error.
+TEST_F(SessionTest, WrongAttributesSpoilOnlyTheirOp) {
+  Put(1, {1, 2, 3});
+  v1::OpCall* call = Op(OpId::sum, {1}, 2);
+  call->add_attrs()->set_slot(77);
+  EXPECT_TRUE(Read(2).has_status());
+  call = Op(OpId::sum, {1}, 3);
+  call->add_attrs()->set_slot(0);
+  call->mutable_attrs(0)->set_s("not a dimension");
+  EXPECT_TRUE(Read(3).has_status());
+  Op(OpId::add, {1}, 4);  // one operand short
+  EXPECT_TRUE(Read(4).has_status());
+  EXPECT_EQ(Values(1), (V{1, 2, 3}));
+}
+
+TEST_F(SessionTest, OverflowingShapesSpoilOnlyTheirPut) {
+  uint64_t handle = 0;
+  for (int64_t size : {int64_t{-1}, INT64_MAX, INT64_MIN, int64_t{1} << 40}) {
+    v1::Put* put = Add()->mutable_put();
+    put->set_handle(++handle);
+    put->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+    put->mutable_spec()->add_shape(size);
+    put->mutable_spec()->add_shape(size);
+    put->set_data("abcd");
+    EXPECT_TRUE(Read(handle).has_status()) << size;
+  }
+  EXPECT_FALSE(session_->ended());
+}
+
+TEST_F(SessionTest, SameSeedSameNumbers) {
+  auto draw = [&](uint64_t handle) {
+    Add()->mutable_set_seed()->set_seed(42);
+    v1::OpCall* call = Op(OpId::rand, {}, handle);
+    v1::Attr* size = call->add_attrs();
+    size->set_slot(0);
+    size->mutable_ints()->add_values(5);
+    return Values(handle);
+  };
+  EXPECT_EQ(draw(1), draw(2));
+}
+
+TEST_F(SessionTest, AClientThatTakesNoResultsIsEnded) {
+  Session::Options options;
+  options.inline_limit_bytes = 64 << 20;
+  Open(options);
+  sequence_ = 0;
+  Put(1, V(4 << 20, 1.f));
+  Deliver();
+  wire_.room = 0;
+  for (int i = 0; i < 30 && !session_->ended(); ++i) Read(1);
+  EXPECT_TRUE(session_->ended());
+}
+
+}  // namespace
+}  // namespace holdfast
