@@ -12,25 +12,11 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/index_loops.h"
+#include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/load_once.h"
 
 namespace holdfast {
 namespace {
-
-// Elements that are only moved: by size, whatever they mean.
-template <typename F>
-absl::Status DispatchSize(DType dtype, F&& fn) {
-  switch (ItemSize(dtype)) {
-    case 1:
-      return fn(uint8_t{});
-    case 4:
-      return fn(uint32_t{});
-    case 8:
-      return fn(uint64_t{});
-    default:
-      return UnsupportedDType<absl::Status>();
-  }
-}
 
 bool InRange(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
@@ -195,8 +181,8 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
     const IndexLoops loops =
         MakeIndexLoops(shape, *dim, out_spec, index_strides, src_strides);
     if constexpr (std::is_same_v<Op, Assign>) {
-      return DispatchSize(out_spec.dtype, [&](auto tag) -> absl::Status {
-        using U = decltype(tag);
+      return DispatchItem(out_spec.dtype, [&](auto tag) -> absl::Status {
+        using U = typename decltype(tag)::type;
         return Scatter<Op, U, I>(context, attrs, *dim, loops, src.as<U>(),
                                  indices, output.as<U>());
       });
@@ -220,8 +206,8 @@ HOLDFAST_CPU_KERNEL(gather) {
   if (!dim.ok()) return dim.status();
   const IndexLoops loops = MakeIndexLoops(
       index.shape, *dim, data, index.strides, outputs[0].spec->strides);
-  return DispatchSize(data.dtype, [&](auto tag) -> absl::Status {
-    using U = decltype(tag);
+  return DispatchItem(data.dtype, [&](auto tag) -> absl::Status {
+    using U = typename decltype(tag)::type;
     return Gather<U, int64_t>(context, attrs, *dim, loops, inputs[0].as<U>(),
                               inputs[1].as<int64_t>(), outputs[0].as<U>());
   });
@@ -239,8 +225,8 @@ HOLDFAST_CPU_KERNEL(index_select) {
       MakeIndexLoops(out.shape, *dim, data, index_strides, out.strides);
   return DispatchIndex(index.dtype, [&](auto index_tag) -> absl::Status {
     using I = typename decltype(index_tag)::type;
-    return DispatchSize(data.dtype, [&](auto tag) -> absl::Status {
-      using U = decltype(tag);
+    return DispatchItem(data.dtype, [&](auto tag) -> absl::Status {
+      using U = typename decltype(tag)::type;
       return Gather<U, I>(context, attrs, *dim, loops, inputs[0].as<U>(),
                           inputs[1].as<I>(), outputs[0].as<U>());
     });

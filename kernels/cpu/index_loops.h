@@ -46,6 +46,8 @@ class FirstBadIndex {
     if (!seen_.exchange(true)) value_ = index;
   }
   bool seen() const { return seen_.load(std::memory_order_relaxed); }
+  // REQUIRES: seen(), and the threads that record have joined.
+  int64_t value() const { return value_; }
   // "[gather] index 7 is out of bounds for dimension 0 with size 5."
   absl::Status ToStatus(const Attrs& attrs, int dim, int64_t size) const;
 

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that write tensors as parts of a larger one: cat, constant_pad,
+// slice_backward, select_backward.
+#include <algorithm>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/parallel.h"
+
+namespace holdfast {
+namespace {
+
+TensorView AtOffset(const TensorView& view, int64_t elements,
+                    const TensorSpec& spec) {
+  return {
+      view.as<char>() + elements * static_cast<int64_t>(ItemSize(spec.dtype)),
+      &spec};
+}
+
+template <typename T>
+void FillContiguous(const KernelContext& context, T* out, int64_t n, T value) {
+  ParallelFor(context, n, 65536, [&](int64_t b, int64_t e) {
+    std::fill(out + b, out + e, value);
+  });
+}
+
+void FillZero(const KernelContext& context, const TensorView& out) {
+  FillContiguous<char>(context, out.as<char>(), out.spec->nbytes(), 0);
+}
+
+// A number as PyTorch converts it to T. Out-of-range values of floats are
+// bounded by AttrAsInt, integers wrap.
+template <typename T>
+T NumberAs(const AttrValue& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return AttrAsDouble(value) != 0;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(AttrAsDouble(value));
+  } else {
+    return static_cast<T>(AttrAsInt(value));
+  }
+}
+
+// Contiguous inputs of the output's type: runs of bytes, one per outer index.
+void CopyRuns(const KernelContext& context, const char* src, int64_t src_run,
+              char* dst, int64_t dst_run, int64_t outer) {
+  ParallelFor(context, outer, std::max<int64_t>(1, 65536 / (src_run + 1)),
+              [&](int64_t b, int64_t e) {
+                for (int64_t i = b; i < e; ++i) {
+                  std::memcpy(dst + i * dst_run, src + i * src_run, src_run);
+                }
+              });
+}
+
+}  // namespace
+
+HOLDFAST_CPU_KERNEL(cat) {
+  const TensorView& output = outputs[0];
+  const TensorSpec& out = *output.spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  absl::StatusOr<int> dim = NormalizeDim(attrs.Int("dim"), out.rank());
+  if (!dim.ok()) return dim.status();
+  int64_t outer = 1;
+  for (int d = 0; d < *dim; ++d) outer *= out.shape[d];
+  const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));
+  const int64_t out_run = out.numel() / outer * item;
+  int64_t position = 0;
+  for (const TensorView& input : inputs) {
+    const TensorSpec& in = *input.spec;
+    if (in.numel() == 0) continue;
+    TensorSpec part = out;
+    part.shape[*dim] = in.shape[*dim];
+    const TensorView target =
+        AtOffset(output, position * out.strides[*dim], part);
+    position += in.shape[*dim];
+    // One run is a plain copy, which CopyStrided splits over threads.
+    if (in.dtype == out.dtype && outer > 1 && in.contiguous()) {
+      CopyRuns(context, input.as<char>(), in.numel() / outer * item,
+               target.as<char>(), out_run, outer);
+    } else {
+      CopyStrided(context, input, target);
+    }
+  }
+  return absl::OkStatus();
+}
+
+HOLDFAST_CPU_KERNEL(constant_pad) {
+  const TensorSpec& in = *inputs[0].spec;
+  const TensorSpec& out = *outputs[0].spec;
+  const Dims& pad = attrs.Ints("pad");
+  TensorSpec from = in, to = out;
+  int64_t from_offset = 0, to_offset = 0;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int d = in.rank() - 1 - static_cast<int>(i);
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    const int64_t size = in.shape[d] + std::min<int64_t>(before, 0) +
+                         std::min<int64_t>(after, 0);
+    from.shape[d] = to.shape[d] = size;
+    from_offset += std::max<int64_t>(-before, 0) * in.strides[d];
+    to_offset += std::max<int64_t>(before, 0) * out.strides[d];
+  }
+  if (to.numel() != out.numel()) {
+    DispatchDType(out.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      FillContiguous<T>(context, outputs[0].as<T>(), out.numel(),
+                        NumberAs<T>(attrs.Get("value")));
+    });
+  }
+  if (from.numel() == 0) return absl::OkStatus();
+  CopyStrided(context, AtOffset(inputs[0], from_offset, from),
+              AtOffset(outputs[0], to_offset, to));
+  return absl::OkStatus();
+}
+
+HOLDFAST_CPU_KERNEL(slice_backward) {
+  const TensorSpec& grad = *inputs[0].spec;
+  const TensorSpec& out = *outputs[0].spec;
+  FillZero(context, outputs[0]);
+  if (grad.numel() == 0) return absl::OkStatus();
+  absl::StatusOr<int> dim = NormalizeDim(attrs.Int("dim"), out.rank());
+  if (!dim.ok()) return dim.status();
+  const int64_t start = attrs.Int("start"), step = attrs.Int("step");
+  TensorSpec part = out;
+  part.shape = grad.shape;
+  part.strides[*dim] *= step;
+  CopyStrided(context, inputs[0],
+              AtOffset(outputs[0], start * out.strides[*dim], part));
+  return absl::OkStatus();
+}
+
+HOLDFAST_CPU_KERNEL(select_backward) {
+  const TensorSpec& grad = *inputs[0].spec;
+  const TensorSpec& out = *outputs[0].spec;
+  FillZero(context, outputs[0]);
+  if (grad.numel() == 0) return absl::OkStatus();
+  absl::StatusOr<int> dim = NormalizeDim(attrs.Int("dim"), out.rank());
+  if (!dim.ok()) return dim.status();
+  TensorSpec part = out;
+  part.shape.erase(part.shape.begin() + *dim);
+  part.strides.erase(part.strides.begin() + *dim);
+  CopyStrided(
+      context, inputs[0],
+      AtOffset(outputs[0], attrs.Int("index") * out.strides[*dim], part));
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast
