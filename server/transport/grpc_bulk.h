@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Upload and Download: bulk bytes beside the stream, in chunks, so that they
+// never hold up its batches. An upload counts against its session's limit from
+// its first chunk; a download leaves the server's memory only when its client
+// has all of it.
+// Lifetime: each call owns itself. Thread-safety: gRPC's threads.
+#ifndef HOLDFAST_SERVER_TRANSPORT_GRPC_BULK_H_
+#define HOLDFAST_SERVER_TRANSPORT_GRPC_BULK_H_
+
+#include <cstdint>
+#include <mutex>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "proto/holdfast.pb.h"
+#include "server/session/session_registry.h"
+
+namespace holdfast {
+
+// Bytes that are on their way in, by session.
+class UploadBudget {
+ public:
+  explicit UploadBudget(const ServerLimits& limits);
+  absl::Status Reserve(uint64_t session, uint64_t bytes);
+  void Return(uint64_t session, uint64_t bytes);
+
+ private:
+  const uint64_t limit_;  // per session
+  std::mutex mutex_;
+  absl::flat_hash_map<uint64_t, uint64_t> reserved_;
+};
+
+grpc::ServerReadReactor<v1::UploadChunk>* NewUpload(SessionRegistry* registry,
+                                                    UploadBudget* budget,
+                                                    v1::UploadReply* reply);
+
+// `request` holds a DownloadRequest; chunks are written as raw DownloadChunk
+// messages that point into the session's bytes.
+grpc::ServerWriteReactor<grpc::ByteBuffer>* NewDownload(
+    SessionRegistry* registry, const grpc::ByteBuffer* request);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_TRANSPORT_GRPC_BULK_H_

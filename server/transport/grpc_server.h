@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// GrpcServer: the daemon's door for clients anywhere: the Holdfast service
+// over gRPC's callback API, with the standard health and reflection services.
+// Thread-safety: Start, Stop and the destructor from one thread.
+#ifndef HOLDFAST_SERVER_TRANSPORT_GRPC_SERVER_H_
+#define HOLDFAST_SERVER_TRANSPORT_GRPC_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/session/session_registry.h"
+
+namespace holdfast {
+
+class GrpcServer {
+ public:
+  struct Options {
+    std::string address;        // "host:port"; port 0: any free one
+    bool allow_remote = false;  // else only this host's own addresses
+  };
+  // `registry` must outlive the server.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
+      SessionRegistry* registry, const Options& options);
+  ~GrpcServer();  // stops
+
+  // Takes no new calls, gives those that run `grace` to end, then cancels
+  // them. Idempotent.
+  void Stop(absl::Duration grace);
+  // "host:port" with the port that was bound.
+  const std::string& address() const { return address_; }
+
+ private:
+  class Service;
+  struct Running;
+
+  GrpcServer();
+
+  std::string address_;
+  std::unique_ptr<Running> running_;
+};
+
+// InvalidArgument unless `address` is host:port, its host this machine's own
+// loopback (or `allow_remote` given). `host` receives the host.
+absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
+                                std::string* host);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_TRANSPORT_GRPC_SERVER_H_

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/transport/grpc_stream.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/proto_buffer_reader.h"
+#include "grpcpp/support/slice.h"
+#include "server/exec/worker.h"
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kArenaBlockBytes = 64 << 10;
+constexpr size_t kKeptSlots = 8;
+// An arena that grew beyond this is emptied at once, not when used again.
+constexpr size_t kKeptArenaBytes = 1 << 20;
+// How long a closed stream waits for its client to read what was sent.
+constexpr std::chrono::seconds kLinger(5);
+
+google::protobuf::ArenaOptions OptionsWith(char* block) {
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block;
+  options.initial_block_size = kArenaBlockBytes;
+  options.start_block_size = kArenaBlockBytes;
+  options.max_block_size = 1 << 20;
+  return options;
+}
+
+grpc::ByteBuffer Serialize(const v1::Event& event, size_t size) {
+  grpc::Slice slice(size);
+  event.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
+struct GrpcStream::Slot {
+  Slot() : block(new char[kArenaBlockBytes]), arena(OptionsWith(block.get())) {}
+
+  const std::unique_ptr<char[]> block;
+  google::protobuf::Arena arena;
+  v1::Batch* batch = nullptr;
+  size_t bytes = 0;
+};
+
+// ---- life
+
+std::shared_ptr<GrpcStream> GrpcStream::Create(
+    grpc::CallbackServerContext* context, Worker* worker,
+    std::shared_ptr<ConnectionLife> life) {
+  std::shared_ptr<GrpcStream> stream(
+      new GrpcStream(context, worker, std::move(life)));
+  stream->self_ = stream;
+  return stream;
+}
+
+GrpcStream::GrpcStream(grpc::CallbackServerContext* context, Worker* worker,
+                       std::shared_ptr<ConnectionLife> life)
+    : context_(context), worker_(worker), life_(std::move(life)) {}
+
+GrpcStream::~GrpcStream() = default;
+
+void GrpcStream::Start() {
+  Todo todo;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    may_read_ = true;
+    PlanRead(&todo);
+  }
+  Act(todo);
+}
+
+void GrpcStream::OnDone() {
+  std::shared_ptr<GrpcStream> self;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    done_ = true;
+    self = std::move(self_);
+  }
+  // The last one here destroys this.
+}
+
+// ---- decisions, with the lock held
+
+void GrpcStream::PlanRead(Todo* todo) {
+  if (!may_read_ || reading_ || closing_ || batches_.size() >= kMaxBatches ||
+      batch_bytes_ >= kMaxBatchBytes) {
+    return;
+  }
+  reading_ = todo->read = true;
+  ++starting_reads_;
+}
+
+void GrpcStream::PlanWrite(Todo* todo) {
+  if (writing_ || finished_ || events_.empty()) return;
+  writing_ = todo->write = true;
+  outgoing_ = std::move(events_.front().message);
+  outgoing_bytes_ = events_.front().bytes;
+  events_.pop_front();
+}
+
+void GrpcStream::PlanFinish(Todo* todo) {
+  // No operation may begin once Finish has: it waits for those that are about
+  // to, and is the last.
+  if (!closing_ || finished_ || writing_ || starting_reads_ > 0) return;
+  if (!events_.empty()) return;
+  finished_ = todo->finish = true;
+}
+
+void GrpcStream::PlanWake(Todo* todo) {
+  todo->wake = armed_;
+  armed_ = false;
+}
+
+void GrpcStream::EndNow(Todo* todo) {
+  may_read_ = false;
+  if (!closing_) final_status_ = grpc::Status::CANCELLED;
+  closing_ = true;
+  event_bytes_ = writing_ ? outgoing_bytes_ : 0;
+  events_.clear();
+  todo->report = true;
+  PlanFinish(todo);
+}
+
+void GrpcStream::Act(const Todo& todo) {
+  if (todo.wake) worker_->Wake();
+  if (todo.report) ReportHangUp(life_);
+  if (todo.write) StartWrite(&outgoing_);
+  if (todo.read) {
+    StartRead(&incoming_);
+    Todo then;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      --starting_reads_;
+      PlanFinish(&then);
+    }
+    if (then.finish) Finish(final_status_);
+  }
+  if (todo.finish) Finish(final_status_);
+}
+
+// ---- reactions
+
+absl::StatusOr<std::unique_ptr<GrpcStream::Slot>> GrpcStream::ParseIncoming() {
+  std::unique_ptr<Slot> slot;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_.empty()) {
+      slot = std::move(free_.back());
+      free_.pop_back();
+    }
+  }
+  if (slot == nullptr) slot = std::make_unique<Slot>();
+  slot->arena.Reset();
+  slot->batch = google::protobuf::Arena::CreateMessage<v1::Batch>(&slot->arena);
+  slot->bytes = incoming_.Length();
+  bool ok;
+  {
+    grpc::ProtoBufferReader reader(&incoming_);
+    ok = reader.status().ok() && slot->batch->ParseFromZeroCopyStream(&reader);
+  }
+  incoming_.Clear();
+  if (!ok) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[grpc] a message of the stream must be a Batch. Got ",
+                     slot->bytes, " bytes that are none."));
+  }
+  return slot;
+}
+
+void GrpcStream::OnReadDone(bool ok) {
+  Todo todo;
+  if (!ok) {
+    // The client has said all, or is gone.
+    std::unique_lock<std::mutex> lock(mutex_);
+    reading_ = may_read_ = false;
+    lock.unlock();
+    todo.report = true;
+    return Act(todo);
+  }
+  absl::StatusOr<std::unique_ptr<Slot>> slot = ParseIncoming();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reading_ = false;
+    if (slot.ok()) {
+      batch_bytes_ += (*slot)->bytes;
+      batches_.push_back(*std::move(slot));
+      PlanRead(&todo);
+    } else {
+      broken_ = slot.status();
+      may_read_ = false;
+    }
+    has_batch_.store(true, std::memory_order_release);
+    PlanWake(&todo);
+  }
+  Act(todo);
+}
+
+void GrpcStream::OnWriteDone(bool ok) {
+  Todo todo;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    writing_ = false;
+    event_bytes_ -= outgoing_bytes_;
+    outgoing_bytes_ = 0;
+    outgoing_.Clear();
+    if (!ok) {
+      EndNow(&todo);
+    } else {
+      PlanWrite(&todo);
+      PlanFinish(&todo);
+      if (refused_ && events_.size() <= kMaxEvents / 2 &&
+          event_bytes_ <= kMaxEventBytes / 2) {
+        refused_ = false;
+        todo.wake = true;
+      }
+    }
+  }
+  Act(todo);
+}
+
+void GrpcStream::OnCancel() {
+  Todo todo;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    EndNow(&todo);
+  }
+  Act(todo);
+}
+
+// ---- worker thread
+
+absl::StatusOr<const v1::Batch*> GrpcStream::NextBatch() {
+  std::unique_ptr<Slot> last = std::move(current_);
+  if (last != nullptr && last->arena.SpaceAllocated() > kKeptArenaBytes) {
+    last->arena.Reset();
+  }
+  Todo todo;
+  absl::Status broken;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (last != nullptr) {
+      // Until now it counted as waiting, since its memory was in use.
+      batch_bytes_ -= last->bytes;
+      if (free_.size() < kKeptSlots) free_.push_back(std::move(last));
+    }
+    if (batches_.empty()) {
+      broken = broken_;
+    } else {
+      current_ = std::move(batches_.front());
+      batches_.pop_front();
+    }
+    if (batches_.empty()) {
+      has_batch_.store(!broken_.ok(), std::memory_order_release);
+    }
+    PlanRead(&todo);
+  }
+  Act(todo);
+  if (!broken.ok()) return broken;
+  return current_ == nullptr ? nullptr : current_->batch;
+}
+
+bool GrpcStream::HasBatch() const {
+  return has_batch_.load(std::memory_order_acquire);
+}
+
+bool GrpcStream::Arm() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  armed_ = !HasBatch();
+  return armed_;
+}
+
+void GrpcStream::Disarm() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  armed_ = false;
+}
+
+bool GrpcStream::Send(const v1::Event& event) {
+  const size_t size = event.ByteSizeLong();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return true;  // nobody listens; a resumed client asks again
+    // One event of any size always fits, so that none waits for ever.
+    refused_ = events_.size() >= kMaxEvents ||
+               (event_bytes_ > 0 && event_bytes_ + size > kMaxEventBytes);
+    if (refused_) return false;
+  }
+  grpc::ByteBuffer message = Serialize(event, size);
+  Todo todo;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return true;
+    event_bytes_ += size;
+    events_.push_back({std::move(message), size});
+    PlanWrite(&todo);
+  }
+  Act(todo);
+  return true;
+}
+
+void GrpcStream::Close(const absl::Status& reason) {
+  Todo todo;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return;
+    closing_ = true;
+    final_status_ = ToGrpcStatus(reason);
+    PlanFinish(&todo);
+    if (!todo.finish) {
+      std::weak_ptr<GrpcStream> weak = self_;
+      linger_ = std::make_unique<grpc::Alarm>();
+      linger_->Set(std::chrono::system_clock::now() + kLinger,
+                   [weak = std::move(weak)](bool) {
+                     std::shared_ptr<GrpcStream> stream = weak.lock();
+                     if (stream == nullptr) return;
+                     std::lock_guard<std::mutex> lock(stream->mutex_);
+                     if (!stream->done_) stream->context_->TryCancel();
+                   });
+    }
+  }
+  Act(todo);
+}
+
+// ---- connection
+
+GrpcConnection::GrpcConnection(std::shared_ptr<GrpcStream> stream,
+                               std::shared_ptr<ConnectionLife> life)
+    : stream_(std::move(stream)), life_(std::move(life)) {
+  life_->connection.store(this, std::memory_order_release);
+}
+
+GrpcConnection::~GrpcConnection() {
+  life_->connection.store(nullptr, std::memory_order_release);
+  stream_->Close(absl::OkStatus());
+}
+
+}  // namespace holdfast

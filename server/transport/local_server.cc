@@ -1,0 +1,411 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/transport/local_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/convert.h"
+#include "server/exec/worker.h"
+#include "server/session/session.h"
+#include "server/transport/shm_connection.h"
+#include "spdlog/spdlog.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kListenerId = 0;
+constexpr uint64_t kWakeId = 1;
+constexpr int kRequestsPerTurn = 16;
+constexpr int kAcceptsPerTurn = 64;
+// How long a reply may stay unread after its peer was told to go.
+constexpr absl::Duration kLinger = absl::Seconds(5);
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+
+absl::StatusOr<UniqueFd> Duplicate(int fd) {
+  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy.ok()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[local] no descriptor is left: ", strerror(errno), "."));
+  }
+  return copy;
+}
+
+// Same user or root: whoever may read the daemon's memory anyway.
+absl::Status CheckPeer(int fd) {
+  ucred peer = {};
+  socklen_t length = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+    return absl::ErrnoToStatus(errno, "[local] the peer cannot be identified");
+  }
+  if (peer.uid == geteuid() || peer.uid == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "[local] a local client must run as the daemon's user, uid ", geteuid(),
+      ". Got uid ", peer.uid, "; connect over gRPC instead."));
+}
+
+}  // namespace
+
+struct LocalServer::Client {
+  Client(uint64_t id, std::shared_ptr<const UniqueFd> socket)
+      : id(id), peer(std::move(socket)) {}
+
+  const uint64_t id;
+  LocalPeer peer;
+  std::shared_ptr<Session> session;      // after Hello
+  std::shared_ptr<ConnectionLife> life;  // after Hello
+  uint32_t interest = 0;
+  bool is_ready = false;  // listed in ready_
+  // No more input: serve what is there, flush, drop.
+  bool leaving = false;
+  bool refused = false;  // nor is anything served
+  absl::Time deadline = absl::InfiniteFuture();
+};
+
+LocalServer::LocalServer(SessionRegistry* registry, Options options)
+    : registry_(registry), options_(std::move(options)) {}
+
+LocalServer::~LocalServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<LocalServer>> LocalServer::Start(
+    SessionRegistry* registry, Options options) {
+  std::unique_ptr<LocalServer> server(
+      new LocalServer(registry, std::move(options)));
+  absl::Status status = server->Open();
+  if (!status.ok()) return status;
+  server->thread_ = std::thread([raw = server.get()] { raw->Loop(); });
+  return server;
+}
+
+absl::Status LocalServer::Open() {
+  absl::StatusOr<std::unique_ptr<SocketFile>> listener =
+      SocketFile::Listen(options_.path);
+  if (!listener.ok()) return listener.status();
+  listener_ = *std::move(listener);
+  path_ = listener_->path();
+  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = kListenerId;
+  bool ok =
+      epoll_.ok() && wake_.ok() &&
+      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_->fd(), &event) == 0;
+  event.data.u64 = kWakeId;
+  ok = ok && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0;
+  if (!ok) return absl::ErrnoToStatus(errno, "[local] epoll");
+  return absl::OkStatus();
+}
+
+void LocalServer::Stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  const uint64_t one = 1;
+  if (write(wake_.get(), &one, sizeof(one)) < 0) {
+    spdlog::error("local: cannot wake the control thread: {}", strerror(errno));
+  }
+  thread_.join();
+  listener_.reset();
+}
+
+// ---- the thread
+
+void LocalServer::Loop() {
+  constexpr int kEvents = 64;
+  epoll_event events[kEvents];
+  while (!stop_.load(std::memory_order_acquire)) {
+    const int n = epoll_wait(epoll_.get(), events, kEvents, TimeoutMs());
+    for (int i = 0; i < n; ++i) {
+      const uint64_t id = events[i].data.u64;
+      if (id == kListenerId) {
+        Accept();
+      } else if (id != kWakeId) {
+        Turn(id, events[i].events);
+      }
+    }
+    std::vector<uint64_t> ready = std::move(ready_);
+    ready_.clear();
+    for (uint64_t id : ready) {
+      auto it = clients_.find(id);
+      if (it == clients_.end()) continue;
+      it->second->is_ready = false;
+      Turn(id, 0);
+    }
+    if (!leaving_.empty()) DropOverdue();
+    if (absl::Now() >= accept_again_) {
+      accept_again_ = absl::InfiniteFuture();
+      epoll_event event = {};
+      event.events = EPOLLIN;
+      event.data.u64 = kListenerId;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_->fd(), &event);
+    }
+  }
+  while (!clients_.empty()) Drop(clients_.begin()->first);
+}
+
+int LocalServer::TimeoutMs() {
+  if (!ready_.empty()) return 0;
+  absl::Time next = accept_again_;
+  for (uint64_t id : leaving_) {
+    auto it = clients_.find(id);
+    if (it != clients_.end()) next = std::min(next, it->second->deadline);
+  }
+  if (next == absl::InfiniteFuture()) return -1;
+  const int64_t ms = absl::ToInt64Milliseconds(next - absl::Now());
+  return static_cast<int>(std::clamp<int64_t>(ms + 1, 0, 10000));
+}
+
+void LocalServer::DropOverdue() {
+  const absl::Time now = absl::Now();
+  std::vector<uint64_t> leaving = std::move(leaving_);
+  leaving_.clear();
+  for (uint64_t id : leaving) {
+    auto it = clients_.find(id);
+    if (it == clients_.end()) continue;
+    if (it->second->deadline <= now) {
+      Drop(id);
+    } else {
+      leaving_.push_back(id);
+    }
+  }
+}
+
+void LocalServer::Accept() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    UniqueFd socket(accept4(listener_->fd(), nullptr, nullptr,
+                            SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.ok()) {
+      Admit(std::move(socket));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+               errno == ENOMEM) {
+      // The waiting peer would keep the listener readable: look away a while
+      // instead of spinning, until somebody leaves.
+      spdlog::warn("local: cannot accept a client: {}", strerror(errno));
+      PauseAccepting();
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+void LocalServer::PauseAccepting() {
+  accept_again_ = absl::Now() + kAcceptPause;
+  epoll_event event = {};
+  event.data.u64 = kListenerId;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_->fd(), &event);
+}
+
+void LocalServer::Admit(UniqueFd socket) {
+  const uint64_t id = next_id_++;
+  absl::Status status = CheckPeer(socket.get());
+  if (status.ok() &&
+      static_cast<int>(clients_.size()) >= options_.max_clients) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("[local] the daemon serves at most ", options_.max_clients,
+                     " local clients."));
+  }
+  auto owned = std::make_unique<Client>(
+      id, std::make_shared<const UniqueFd>(std::move(socket)));
+  Client* client = owned.get();
+  epoll_event event = {};
+  event.data.u64 = id;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->peer.socket()->get(),
+                &event) != 0) {
+    spdlog::warn("local: cannot watch a client: {}", strerror(errno));
+    return;
+  }
+  clients_[id] = std::move(owned);
+  if (!status.ok()) {
+    spdlog::warn("local: client refused: {}", status.ToString());
+    v1::LocalReply reply;
+    StatusToProto(status, reply.mutable_status());
+    client->peer.Send(reply, {});
+    client->leaving = client->refused = true;
+  }
+  Turn(id, 0);
+}
+
+void LocalServer::Turn(uint64_t id, uint32_t events) {
+  auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  Client* client = it->second.get();
+  if ((events & EPOLLERR) != 0) return Drop(id);
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0 && !client->leaving) {
+    // A full buffer at the end of the stream: the rest is not waited for.
+    if (!client->peer.WantsInput() || client->peer.output_full()
+            ? (events & (EPOLLRDHUP | EPOLLHUP)) != 0
+            : !client->peer.Read()) {
+      client->leaving = true;
+    }
+  }
+  ServeRequests(client);
+  if (!client->peer.Flush()) return Drop(id);
+  const bool more = !client->refused && client->peer.HasRequest();
+  if (client->leaving && client->peer.output_empty() && !more) return Drop(id);
+  if (client->leaving && client->deadline == absl::InfiniteFuture()) {
+    client->deadline = absl::Now() + kLinger;
+    leaving_.push_back(id);
+  }
+  if (more && !client->peer.output_full() && !client->is_ready) {
+    client->is_ready = true;
+    ready_.push_back(id);
+  }
+  Watch(client);
+}
+
+void LocalServer::Watch(Client* client) {
+  uint32_t interest = 0;
+  if (!client->leaving) {
+    interest |= EPOLLRDHUP;
+    if (client->peer.WantsInput() && !client->peer.output_full()) {
+      interest |= EPOLLIN;
+    }
+  }
+  if (!client->peer.output_empty()) interest |= EPOLLOUT;
+  if (interest == client->interest) return;
+  client->interest = interest;
+  epoll_event event = {};
+  event.events = interest;
+  event.data.u64 = client->id;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, client->peer.socket()->get(), &event);
+}
+
+void LocalServer::Drop(uint64_t id) {
+  auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  std::unique_ptr<Client> client = std::move(it->second);
+  clients_.erase(it);
+  const int fd = client->peer.socket()->get();
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  // The connection may hold the socket a while longer; the peer is to see the
+  // end now.
+  shutdown(fd, SHUT_RDWR);
+  if (client->life != nullptr) ReportHangUp(std::move(client->life));
+}
+
+void LocalServer::ServeRequests(Client* client) {
+  v1::LocalRequest request;
+  for (int i = 0; i < kRequestsPerTurn; ++i) {
+    if (client->refused || client->peer.output_full()) return;
+    absl::StatusOr<bool> next = client->peer.NextRequest(&request);
+    if (next.ok() && !*next) return;
+    v1::LocalReply reply;
+    std::vector<UniqueFd> fds;
+    absl::Status status = next.status();
+    if (status.ok()) {
+      status = Serve(request, client, &reply, &fds);
+    } else {
+      // There is no way back into step with a peer that sends garbage.
+      client->leaving = client->refused = true;
+      spdlog::warn("local: client dropped: {}", status.ToString());
+    }
+    if (!status.ok()) {
+      fds.clear();
+      StatusToProto(status, reply.mutable_status());
+    }
+    client->peer.Send(reply, std::move(fds));
+  }
+}
+
+// ---- requests
+
+absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
+                                v1::LocalReply* reply,
+                                std::vector<UniqueFd>* fds) {
+  switch (request.kind_case()) {
+    case v1::LocalRequest::kHello:
+      return ServeHello(request.hello(), client, reply, fds);
+    case v1::LocalRequest::kGoodbye:
+      reply->mutable_goodbye();
+      return registry_->Goodbye(request.goodbye().session_token(),
+                                request.goodbye().keep());
+    case v1::LocalRequest::kStats:
+      *reply->mutable_stats() = registry_->Stats();
+      return absl::OkStatus();
+    case v1::LocalRequest::kAllocate:
+    case v1::LocalRequest::kMap:
+      if (client->session == nullptr) {
+        return absl::FailedPreconditionError(
+            "[local] blocks and segments belong to a session: hello must come "
+            "first.");
+      }
+      if (request.kind_case() == v1::LocalRequest::kMap) {
+        return ServeMap(request.map(), client, reply, fds);
+      }
+      break;
+    case v1::LocalRequest::KIND_NOT_SET:
+      return absl::UnimplementedError(
+          "[local] this daemon does not know the request.");
+  }
+  absl::StatusOr<v1::Block> block =
+      client->session->AllocateBlock(request.allocate());
+  if (!block.ok()) return block.status();
+  *reply->mutable_block() = *std::move(block);
+  return absl::OkStatus();
+}
+
+absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
+                                     Client* client, v1::LocalReply* reply,
+                                     std::vector<UniqueFd>* fds) {
+  if (client->session != nullptr) {
+    return absl::FailedPreconditionError(
+        "[local] a control socket carries one session; open another socket.");
+  }
+  // All that can fail for want of resources comes before Hello, which may
+  // take the session over from an earlier client.
+  absl::StatusOr<ShmChannel> channel = ShmChannel::Create();
+  if (!channel.ok()) return channel.status();
+  for (const UniqueFd* bell : {&channel->server_bell, &channel->client_bell}) {
+    absl::StatusOr<UniqueFd> copy = Duplicate(bell->get());
+    if (!copy.ok()) return copy.status();
+    fds->push_back(*std::move(copy));
+  }
+  fds->insert(fds->begin(), std::move(channel->completion_fd));
+  fds->insert(fds->begin(), std::move(channel->submission_fd));
+
+  absl::StatusOr<SessionRegistry::Welcome> welcome =
+      registry_->Hello(request, /*local=*/true);
+  if (!welcome.ok()) return welcome.status();
+  client->session = welcome->session;
+  client->life = std::make_shared<ConnectionLife>(registry_, client->session);
+  registry_->Connect(
+      client->session,
+      std::make_unique<ShmConnection>(*std::move(channel), registry_->worker(),
+                                      client->peer.socket(), client->life));
+  *reply->mutable_hello() = std::move(welcome->reply);
+  reply->mutable_hello()->set_inline_limit(
+      std::min<uint64_t>(reply->hello().inline_limit(), kShmInlineLimit));
+  return absl::OkStatus();
+}
+
+absl::Status LocalServer::ServeMap(uint64_t segment, Client* client,
+                                   v1::LocalReply* reply,
+                                   std::vector<UniqueFd>* fds) {
+  absl::StatusOr<MemorySegment> found = absl::InternalError("not run");
+  absl::StatusOr<UniqueFd> copy = absl::InternalError("not run");
+  // On the worker, since a session that ends there closes its descriptors:
+  // the number could by then be another file's.
+  registry_->worker()->Run([&] {
+    found = client->session->FindSegment(segment);
+    if (found.ok()) copy = Duplicate(found->fd);
+  });
+  if (!found.ok()) return found.status();
+  if (!copy.ok()) return copy.status();
+  fds->push_back(*std::move(copy));
+  reply->mutable_segment()->set_id(found->id);
+  reply->mutable_segment()->set_bytes(found->bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast

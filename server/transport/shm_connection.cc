@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/transport/shm_connection.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+#include "proto/convert.h"
+#include "server/exec/worker.h"
+
+namespace holdfast {
+namespace {
+
+// Holds a batch of a few hundred ops; larger ones take blocks from the heap
+// that are given back when the next batch is read.
+constexpr size_t kArenaBlockBytes = 128 << 10;
+// A record's capacity is kept up to here.
+constexpr size_t kKeptRecordBytes = 256 << 10;
+
+google::protobuf::ArenaOptions OptionsWith(std::vector<char>* block) {
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block->data();
+  options.initial_block_size = block->size();
+  options.start_block_size = kArenaBlockBytes;
+  options.max_block_size = 1 << 20;
+  return options;
+}
+
+absl::StatusOr<UniqueFd> NewDoorbell() {
+  UniqueFd bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell.ok()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[local] no eventfd: ", strerror(errno), "."));
+  }
+  return bell;
+}
+
+}  // namespace
+
+absl::StatusOr<ShmChannel> ShmChannel::Create() {
+  ShmChannel channel;
+  int fd = -1;
+  absl::StatusOr<RingMemory> ring =
+      RingMemory::Create(kSubmissionRingBytes, &fd);
+  if (!ring.ok()) return ring.status();
+  channel.submission = *std::move(ring);
+  channel.submission_fd = UniqueFd(fd);
+  ring = RingMemory::Create(kCompletionRingBytes, &fd);
+  if (!ring.ok()) return ring.status();
+  channel.completion = *std::move(ring);
+  channel.completion_fd = UniqueFd(fd);
+  for (UniqueFd* bell : {&channel.server_bell, &channel.client_bell}) {
+    absl::StatusOr<UniqueFd> fresh = NewDoorbell();
+    if (!fresh.ok()) return fresh.status();
+    *bell = *std::move(fresh);
+  }
+  return channel;
+}
+
+ShmConnection::ShmConnection(ShmChannel channel, Worker* worker,
+                             std::shared_ptr<const UniqueFd> control,
+                             std::shared_ptr<ConnectionLife> life)
+    : channel_(std::move(channel)),
+      reader_(&channel_.submission),
+      writer_(&channel_.completion),
+      worker_(worker),
+      control_(std::move(control)),
+      life_(std::move(life)),
+      arena_block_(kArenaBlockBytes),
+      arena_(OptionsWith(&arena_block_)) {
+  if (life_ != nullptr) {
+    life_->connection.store(this, std::memory_order_release);
+  }
+  if (worker_ != nullptr) worker_->Watch(channel_.server_bell.get());
+}
+
+ShmConnection::~ShmConnection() {
+  if (life_ != nullptr) {
+    life_->connection.store(nullptr, std::memory_order_release);
+  }
+  if (worker_ != nullptr) worker_->Unwatch(channel_.server_bell.get());
+  Close(absl::OkStatus());
+}
+
+absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {
+  absl::StatusOr<bool> read = reader_.TryRead(&record_);
+  if (ABSL_PREDICT_FALSE(!read.ok())) return read.status();
+  if (!*read) {
+    if (ABSL_PREDICT_FALSE(refused_ && writer_.Broken())) {
+      return absl::InvalidArgumentError(
+          "[ring] the consumer broke the completion ring's format: its head "
+          "is not between what was written and what it read before.");
+    }
+    return nullptr;
+  }
+  if (reader_.ProducerWaits()) RingClient();
+  arena_.Reset();
+  auto* batch = google::protobuf::Arena::CreateMessage<v1::Batch>(&arena_);
+  if (ABSL_PREDICT_FALSE(
+          !batch->ParseFromArray(record_.data(), record_.size()))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[ring] a record must be a Batch message. Got ",
+                     record_.size(), " bytes that are none."));
+  }
+  // Strings were copied into the batch, so the record may go.
+  if (ABSL_PREDICT_FALSE(record_.capacity() > kKeptRecordBytes)) {
+    std::string().swap(record_);
+  }
+  return batch;
+}
+
+bool ShmConnection::HasBatch() { return reader_.Ready(); }
+
+bool ShmConnection::Arm() { return reader_.Arm(); }
+
+void ShmConnection::Disarm() { reader_.Disarm(); }
+
+bool ShmConnection::Send(const v1::Event& event) {
+  if (closed_) return true;  // nobody listens; a resumed client asks again
+  const size_t size = event.ByteSizeLong();
+  if (ABSL_PREDICT_TRUE(size <= MaxRecord(channel_.completion.capacity()))) {
+    return Write(event, size);
+  }
+  // Unreachable while the session keeps the inline limit we announce; the
+  // reader must get an answer all the same.
+  v1::Event answer;
+  answer.set_sequence(event.sequence());
+  answer.set_acknowledged_batch(event.acknowledged_batch());
+  answer.mutable_read()->set_id(event.read().id());
+  StatusToProto(absl::ResourceExhaustedError(absl::StrCat(
+                    "[read] a value that travels in the completion ring "
+                    "must have at most ",
+                    kShmInlineLimit, " bytes; ask for its place. Got ",
+                    event.read().data().size(), " bytes.")),
+                answer.mutable_read()->mutable_status());
+  return Write(answer, answer.ByteSizeLong());
+}
+
+bool ShmConnection::Write(const v1::Event& event, size_t size) {
+  event_bytes_.resize(size);
+  event.SerializeWithCachedSizesToArray(
+      reinterpret_cast<uint8_t*>(&event_bytes_[0]));
+  const uint32_t bytes = static_cast<uint32_t>(size);
+  refused_ = !writer_.TryWrite(event_bytes_.data(), bytes);
+  if (ABSL_PREDICT_FALSE(refused_)) {
+    // The client rings our doorbell when it has taken something; it may have
+    // done so in between.
+    refused_ = writer_.ArmForSpace(bytes) ||
+               !writer_.TryWrite(event_bytes_.data(), bytes);
+    if (refused_) return false;
+  }
+  if (writer_.ConsumerWaits()) RingClient();
+  return true;
+}
+
+void ShmConnection::RingClient() {
+  const uint64_t one = 1;
+  // Fails only when the client lets the counter run full: its own loss.
+  while (write(channel_.client_bell.get(), &one, sizeof(one)) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+void ShmConnection::Close(const absl::Status&) {
+  if (closed_) return;
+  closed_ = true;
+  // Events stay readable in the ring, and a reply that is still on its way
+  // through the socket arrives before the end that the client then sees.
+  if (control_ != nullptr) shutdown(control_->get(), SHUT_RD);
+  RingClient();
+}
+
+}  // namespace holdfast

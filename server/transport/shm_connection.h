@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// ShmConnection: a session's connection over two rings in shared memory.
+// Batches are parsed where they are executed, on the worker thread: a record
+// is copied out of the ring and parsed into an arena that is used again for
+// the next one. Doorbells are rung only for a peer that sleeps.
+// Thread-safety: as Connection: worker thread only, made and handed over by
+// the local server's thread. Owns the rings' mapping and its descriptors.
+#ifndef HOLDFAST_SERVER_TRANSPORT_SHM_CONNECTION_H_
+#define HOLDFAST_SERVER_TRANSPORT_SHM_CONNECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/arena.h"
+#include "proto/holdfast.pb.h"
+#include "proto/shm_ring.h"
+#include "server/session/connection.h"
+#include "server/transport/hang_up.h"
+#include "server/transport/unique_fd.h"
+
+namespace holdfast {
+
+class Worker;
+
+// Sizes of a session's rings. Values larger than kShmInlineLimit travel
+// through the session's segments instead.
+inline constexpr uint32_t kSubmissionRingBytes = 4 << 20;
+inline constexpr uint32_t kCompletionRingBytes = 1 << 20;
+// Leaves room for what surrounds the bytes of a Put or a ReadResult.
+inline constexpr uint64_t kShmInlineLimit =
+    MaxRecord(kCompletionRingBytes) - 4096;
+
+// What both ends share: the mapped rings and the descriptors to pass.
+struct ShmChannel {
+  RingMemory submission;
+  RingMemory completion;
+  UniqueFd submission_fd;  // only to pass on
+  UniqueFd completion_fd;  // only to pass on
+  UniqueFd server_bell;    // eventfd: the client rings it
+  UniqueFd client_bell;    // eventfd: we ring it
+
+  static absl::StatusOr<ShmChannel> Create();
+};
+
+class ShmConnection final : public Connection {
+ public:
+  // `control` is the client's socket, shared with the local server's thread;
+  // Close shuts its reading side down, which that thread sees as a hang-up.
+  // `worker` (may be null in tests) watches the server's doorbell. Sets
+  // life->connection.
+  ShmConnection(ShmChannel channel, Worker* worker,
+                std::shared_ptr<const UniqueFd> control,
+                std::shared_ptr<ConnectionLife> life);
+  ~ShmConnection() override;
+
+  absl::string_view transport() const override { return "shm"; }
+  absl::StatusOr<const v1::Batch*> NextBatch() override;
+  bool HasBatch() override;
+  bool Arm() override;
+  void Disarm() override;
+  // After a refusal the worker's doorbell rings when there is room again.
+  bool Send(const v1::Event& event) override;
+  void Close(const absl::Status& reason) override;
+
+ private:
+  bool Write(const v1::Event& event, size_t size);
+  void RingClient();
+
+  ShmChannel channel_;
+  RingReader reader_;
+  RingWriter writer_;
+  Worker* const worker_;
+  const std::shared_ptr<const UniqueFd> control_;
+  const std::shared_ptr<ConnectionLife> life_;
+
+  std::string record_;  // its capacity is kept
+  std::vector<char> arena_block_;
+  google::protobuf::Arena arena_;
+  std::string event_bytes_;
+  bool refused_ = false;  // the last event found no room
+  bool closed_ = false;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_TRANSPORT_SHM_CONNECTION_H_
