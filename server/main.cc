@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// holdfastd: the daemon. Reads its flags, puts device, worker, sessions and
+// transports together, and takes them apart when it is told to end.
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
+#include "absl/flags/usage.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/default_socket.h"
+#include "proto/version.h"
+#include "server/exec/device.h"
+#include "server/exec/worker.h"
+#include "server/process.h"
+#include "server/session/session_registry.h"
+#include "server/transport/grpc_server.h"
+#include "server/transport/local_server.h"
+#include "server/transport/shm_connection.h"
+#include "spdlog/sinks/basic_file_sink.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+ABSL_FLAG(std::string, socket, "",
+          "path of the Unix socket for clients on this host (default: "
+          "$HOLDFAST_SOCKET, else holdfast/holdfastd.sock in "
+          "$XDG_RUNTIME_DIR, else /tmp/holdfast-<uid>/holdfastd.sock)");
+ABSL_FLAG(std::string, listen, "",
+          "host:port for clients over gRPC, such as 127.0.0.1:50151; port 0 "
+          "takes a free one; empty: none");
+ABSL_FLAG(bool, allow_remote, false,
+          "let --listen name an address that other machines reach; whoever "
+          "reaches it can use the daemon");
+ABSL_FLAG(std::string, device, "cpu", "what executes ops: cpu");
+ABSL_FLAG(int, threads, 0,
+          "threads of a kernel; 0: OMP_NUM_THREADS, else one per processor");
+ABSL_FLAG(uint64_t, memory_limit, 0,
+          "bytes that one session's tensors may take; 0: no limit");
+ABSL_FLAG(uint64_t, max_sessions, 10000, "sessions at a time");
+ABSL_FLAG(double, grace_max_seconds, 3600,
+          "longest time that a session may outlive its connection by; "
+          "detached sessions stay until somebody ends them");
+ABSL_FLAG(bool, exit_with_parent, false,
+          "end when the process that started the daemon ends");
+ABSL_FLAG(std::string, log_level, "info",
+          "least severe message to log: trace, debug, info, warning, error, "
+          "critical, off");
+ABSL_FLAG(std::string, log_file, "", "append the log here, not to stderr");
+ABSL_FLAG(bool, print_address, false,
+          "when ready, print one line of JSON on stdout: {\"socket\": PATH, "
+          "\"listen\": HOST:PORT}");
+
+namespace holdfast {
+namespace {
+
+constexpr char kUsage[] =
+    "holdfastd: holds your tensors, fast.\n\n"
+    "Usage: holdfastd [flags]\n\n";
+
+// Longest time from a signal to the end of the process.
+constexpr int kLongestEndSeconds = 10;
+constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "holdfastd: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}
+
+// Our flags alone, and success: a question that was answered is no error.
+void PrintHelp() {
+  std::map<std::string, const absl::CommandLineFlag*> flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (absl::EndsWith(flag->Filename(), "server/main.cc")) {
+      flags[std::string(name)] = flag;
+    }
+  }
+  std::fputs(kUsage, stdout);
+  for (const auto& [name, flag] : flags) {
+    std::printf("  --%s (default: %s)\n      %s\n", name.c_str(),
+                absl::StrCat("\"", flag->DefaultValue(), "\"").c_str(),
+                flag->Help().c_str());
+  }
+}
+
+bool AnswersQuestion(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view arg = argv[i];
+    if (arg == "--") return false;
+    if (arg == "--help" || arg == "-h" || arg == "-help") {
+      PrintHelp();
+      return true;
+    }
+    if (arg == "--version" || arg == "-version") {
+      std::puts(kServerName);
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::Status SetUpLog() {
+  const std::string level = absl::GetFlag(FLAGS_log_level);
+  const spdlog::level::level_enum parsed = spdlog::level::from_str(level);
+  if (parsed == spdlog::level::off && level != "off") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[log] --log_level must be one of trace, debug, info, warning, error, "
+        "critical, off. Got '",
+        level, "'."));
+  }
+  const std::string file = absl::GetFlag(FLAGS_log_file);
+  try {
+    // stdout is for --print_address.
+    spdlog::set_default_logger(
+        file.empty() ? spdlog::stderr_logger_mt("holdfastd")
+                     : spdlog::basic_logger_mt("holdfastd", file));
+  } catch (const std::exception& e) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[log] --log_file cannot be opened: ", e.what(), "."));
+  }
+  spdlog::set_level(parsed);
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::flush_on(spdlog::level::info);
+  return absl::OkStatus();
+}
+
+std::string JsonString(const std::string& text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppend(&json, "\\u", absl::Hex(c, absl::kZeroPad4));
+    } else {
+      json += c;
+    }
+  }
+  return json + "\"";
+}
+
+// The default socket, too, unless the user moved it.
+std::string SocketPath() {
+  const std::string path = absl::GetFlag(FLAGS_socket);
+  return path.empty() ? DefaultSocketPath() : path;
+}
+
+absl::Status Serve(EndOfService* end) {
+  if (absl::GetFlag(FLAGS_device) != "cpu") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[device] --device must be cpu. Got '",
+                     absl::GetFlag(FLAGS_device), "'."));
+  }
+  int threads = absl::GetFlag(FLAGS_threads);
+  if (threads <= 0) threads = DefaultThreads();
+  ServerLimits limits;
+  limits.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit);
+  limits.max_sessions = absl::GetFlag(FLAGS_max_sessions);
+  limits.max_grace_seconds = absl::GetFlag(FLAGS_grace_max_seconds);
+  // One limit for both transports: what fits into a ring.
+  limits.inline_limit_bytes = kShmInlineLimit;
+
+  const std::unique_ptr<Device> device = NewCpuDevice(threads);
+  Worker worker({});
+  SessionRegistry registry(device.get(), &worker, limits);
+  worker.Start([&registry] { registry.ExpireSessions(absl::Now()); });
+
+  absl::Status status;
+  std::unique_ptr<GrpcServer> grpc;
+  absl::StatusOr<std::unique_ptr<LocalServer>> local =
+      LocalServer::Start(&registry, {SocketPath()});
+  if (!local.ok()) {
+    status = local.status();
+  } else if (!absl::GetFlag(FLAGS_listen).empty()) {
+    absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(
+        &registry,
+        {absl::GetFlag(FLAGS_listen), absl::GetFlag(FLAGS_allow_remote)});
+    if (started.ok()) {
+      grpc = *std::move(started);
+    } else {
+      status = started.status();
+    }
+  }
+  if (status.ok()) {
+    const std::string address = grpc == nullptr ? "" : grpc->address();
+    spdlog::info("{} ready: device {}, {} threads, socket {}, listen {}",
+                 kServerName, std::string(device->name()), threads,
+                 (*local)->path(), address.empty() ? "none" : address);
+    if (absl::GetFlag(FLAGS_print_address)) {
+      std::printf("{\"socket\": %s, \"listen\": %s}\n",
+                  JsonString((*local)->path()).c_str(),
+                  JsonString(address).c_str());
+      std::fflush(stdout);
+    }
+    spdlog::info("ending: {}", end->Wait());
+    ExitAtTheLatestIn(kLongestEndSeconds);
+  }
+  // Sessions first, while their clients can still be told.
+  registry.Shutdown();
+  if (grpc != nullptr) grpc->Stop(kStreamGrace);
+  if (local.ok()) (*local)->Stop();
+  // Whoever came in between, now that nobody can any more.
+  registry.Shutdown();
+  worker.Stop();
+  if (status.ok()) spdlog::info("ended");
+  return status;
+}
+
+int Main(int argc, char** argv) {
+  if (AnswersQuestion(argc, argv)) return 0;
+  absl::SetProgramUsageMessage(kUsage);
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+        "arguments must be flags; see --help. Got '", rest[1], "'.")));
+  }
+  RestartWithOpenMpSettings(argv);
+  EndOfService end(absl::GetFlag(FLAGS_exit_with_parent));
+  RaiseDescriptorLimit();
+  absl::Status status = SetUpLog();
+  if (status.ok()) status = Serve(&end);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace
+}  // namespace holdfast
+
+int main(int argc, char** argv) { return holdfast::Main(argc, argv); }
