@@ -286,7 +286,9 @@ class ParameterList(Module):
             if isinstance(value, holdfast.Tensor):
                 kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
                 size = "x".join(str(n) for n in value.shape)
-                lines.append(f"  ({i}): {kind} containing: [{value.dtype} of size {size}]")
+                lines.append(
+                    f"  ({i}): {kind} containing: [{value.dtype} of size {size}]"
+                )
             else:
                 lines.append(f"  ({i}): Object of type: {type(value).__name__}")
         return "\n".join([f"{self._get_name()}(", *lines, ")"])

@@ -102,7 +102,7 @@ class Conv2d(Module):
             f"kernel_size={self.kernel_size}, stride={self.stride}"
         )
         if self.padding != (0, 0):
-            text += f", padding={self.padding!r}"
+            text += f", padding={self.padding}"
         if self.dilation != (1, 1):
             text += f", dilation={self.dilation}"
         if self.groups != 1:

@@ -31,16 +31,12 @@ class Linear(Module):
     +-1/sqrt(in_features).
     """
 
-    def __init__(
-        self, in_features, out_features, bias=True, device=None, dtype=None
-    ):
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
         options = {"device": device, "dtype": dtype}
-        self.weight = Parameter(
-            holdfast.empty((out_features, in_features), **options)
-        )
+        self.weight = Parameter(holdfast.empty((out_features, in_features), **options))
         if bias:
             self.bias = Parameter(holdfast.empty((out_features,), **options))
         else:

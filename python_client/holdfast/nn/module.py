@@ -150,7 +150,9 @@ class Module(TreeMixin, StateMixin):
         for registry in _REGISTRIES:
             if registry in state and name in state[registry]:
                 return state[registry][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
 
     def __setattr__(self, name, value):
         if isinstance(value, Parameter):

@@ -134,9 +134,7 @@ class TreeMixin:
         return self
 
     def _to_dtype(self, dtype):
-        return self._apply(
-            lambda t: t.to(dtype) if t.dtype.is_floating_point else t
-        )
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
 
     def float(self):
         """Floating-point parameters and buffers become float32; returns self."""

@@ -204,17 +204,23 @@ def glu(input, dim=-1):
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) normalised to sum 1 along dim."""
-    return _ops.softmax(input, _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
+    return _ops.softmax(
+        input, _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype
+    )
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-input)."""
-    return _ops.softmax(-input, _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
+    return _ops.softmax(
+        -input, _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype
+    )
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """Logarithm of softmax along dim, without overflow."""
-    return _ops.log_softmax(input, _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
+    return _ops.log_softmax(
+        input, _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype
+    )
 
 
 def _softmax_dim(name, input, dim, stacklevel):

@@ -76,5 +76,7 @@ def pad(input, pad, mode="constant", value=None):
     Negative amounts crop. Other modes raise NotImplementedError.
     """
     if mode != "constant":
-        raise NotImplementedError(f"holdfast has no pad(mode='{mode}'); only 'constant'.")
+        raise NotImplementedError(
+            f"holdfast has no pad(mode='{mode}'); only 'constant'."
+        )
     return _ops.constant_pad(input, tuple(pad), 0 if value is None else value)

@@ -7,7 +7,13 @@ import holdfast
 
 from .sizes import refuse
 
-__all__ = ["cosine_similarity", "embedding", "normalize", "one_hot", "pairwise_distance"]
+__all__ = [
+    "cosine_similarity",
+    "embedding",
+    "normalize",
+    "one_hot",
+    "pairwise_distance",
+]
 
 
 def embedding(

@@ -210,9 +210,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
     reduction = reduction_of(reduction)
     _warn_sizes(input, target)
     if delta <= 0:
-        raise RuntimeError(
-            "huber_loss does not support non-positive values for delta."
-        )
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     distance = (input - target).abs()
     loss = holdfast.where(
         distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta)
