@@ -17,6 +17,10 @@ namespace holdfast {
 void CopyStrided(const KernelContext& context, const TensorView& src,
                  const TensorView& dst);
 
+// Every element of dst = value. REQUIRES: AttrIsNumber(value).
+void FillStrided(const KernelContext& context, const AttrValue& value,
+                 const TensorView& dst);
+
 // `view` itself when it is contiguous and of type `dtype`; otherwise a
 // contiguous copy in scratch memory described by *spec, which the caller keeps
 // alive. ResourceExhausted when scratch is short.

@@ -90,11 +90,6 @@ struct BinaryKernel<elementwise::op::pow> {
         return RunUnary(kUnaryTable<elementwise::op::reciprocal>, context, in,
                         out);
       }
-      if (IsIntegral(type) && exponent < 0 && attrs.IsSet(1)) {
-        return BinaryError(attrs, in,
-                           "integers to negative integer powers are not "
-                           "allowed: use a floating point input");
-      }
     }
     return RunBinary(kBinaryTable<elementwise::op::pow>, context, attrs, in,
                      out);

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/load_once.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/elementwise.h"
@@ -142,8 +143,20 @@ struct BinaryBody {
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        out[i] = Op::template Apply<T>(LoadElement(a + i), LoadElement(b + i));
+        out[i] = Op::template Apply<T>(LoadElement(a + i), Operand(b + i));
       }
+    }
+  }
+
+  // A divisor is tested and used: from one load, because a client that shares
+  // the memory could write a zero in between.
+  static HOLDFAST_INLINE T Operand(const T* b) {
+    if constexpr (std::is_integral_v<T> &&
+                  (std::is_same_v<Op, elementwise::op::floor_divide> ||
+                   std::is_same_v<Op, elementwise::op::remainder>)) {
+      return LoadOnce(b);
+    } else {
+      return LoadElement(b);
     }
   }
 

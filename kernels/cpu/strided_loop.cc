@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-StridedLoop::StridedLoop(absl::Span<const TensorView> views) {
+StridedLoop::StridedLoop(absl::Span<const TensorView> views, Order order) {
   const int count = static_cast<int>(views.size());
   const TensorSpec& out = *views[0].spec;
   for (int k = 0; k < count; ++k) {
@@ -32,7 +32,7 @@ StridedLoop::StridedLoop(absl::Span<const TensorView> views) {
   // Walk operand 0 in the order of its memory (insertion sort: few
   // dimensions, mostly in order already).
   int64_t* out_strides = operands_[0].strides;
-  for (int i = 1; i < rank_; ++i) {
+  for (int i = 1; i < rank_ && order == Order::kMemory; ++i) {
     for (int j = i; j > 0 && out_strides[j - 1] < out_strides[j]; --j) {
       std::swap(sizes_[j - 1], sizes_[j]);
       for (int k = 0; k < count; ++k) {

@@ -31,8 +31,14 @@ struct alignas(64) BlockBuffer {
 
 class StridedLoop {
  public:
-  // All views are broadcast to views[0]'s shape, which decides the order.
-  explicit StridedLoop(absl::Span<const TensorView> views);
+  enum class Order {
+    kMemory,   // as views[0] lies in memory: the fastest
+    kLogical,  // row-major by index, where positions have a meaning
+  };
+
+  // All views are broadcast to views[0]'s shape.
+  explicit StridedLoop(absl::Span<const TensorView> views,
+                       Order order = Order::kMemory);
 
   int64_t numel() const { return numel_; }
   // Operand k's elements follow each other without gaps in this loop's order.
