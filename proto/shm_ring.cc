@@ -304,6 +304,7 @@ absl::StatusOr<bool> RingReader::TryRead(std::string* record) {
     record->assign(reinterpret_cast<const char*>(data + position + 4), length);
     head_ += bytes;
     memory_->header()->head.store(head_, std::memory_order_release);
+    Disarm();
     return true;
   }
   return Broken("two skips follow each other", kSkip);
@@ -326,18 +327,22 @@ bool RingReader::ProducerWaits() {
 }
 
 bool RingReader::Arm() {
-  RingHeader* header = memory_->header();
-  header->consumer_waiting.store(1, std::memory_order_relaxed);
+  std::atomic<uint32_t>& waiting = memory_->header()->consumer_waiting;
+  // Still armed from before, and nobody has answered: the barrier of then
+  // holds, so that a server with many idle rings pays for none of them.
+  if (armed_ && waiting.load(std::memory_order_relaxed) == 1) return !Ready();
+  armed_ = true;
+  waiting.store(1, std::memory_order_relaxed);
   FullFence();
   // Flushes the producer's processor: after this, either we see its record or
   // it sees our request.
   if (barrier_ && !Ready()) Membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-  if (!Ready()) return true;
-  Disarm();
-  return false;
+  return !Ready();
 }
 
 void RingReader::Disarm() {
+  if (!armed_) return;
+  armed_ = false;
   memory_->header()->consumer_waiting.store(0, std::memory_order_relaxed);
 }
 

@@ -119,8 +119,11 @@ class RingReader {
   // True iff the producer waits for space that should be announced now;
   // clears the request. Call after every TryRead that returned true.
   bool ProducerWaits();
-  // Asks to be woken by the next record; false if one is there already.
+  // Asks to be woken by the next record; false if one is there already. The
+  // request stands until a record is read; arming again is free till then.
   bool Arm();
+  // Withdraws the request. TryRead does so when it finds a record, so there is
+  // rarely a need.
   void Disarm();
 
  private:
@@ -131,6 +134,7 @@ class RingReader {
   uint64_t cached_tail_ = 0;  // last seen
   uint64_t fenced_head_ = 0;  // at the last ordered look at producer_waiting
   bool barrier_ = false;      // membarrier works here
+  bool armed_ = false;
 };
 
 }  // namespace holdfast
