@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv2d and its two gradients: float32 through oneDNN, the rest unfolded.
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/conv_shape.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/dnnl_engine.h"
+#include "kernels/cpu/dtype_dispatch.h"
+
+namespace holdfast {
+namespace {
+
+using dnnl::memory;
+
+// oneDNN computes with 32-bit sizes inside; what comes near their limits takes
+// the other path.
+bool FitsDnnl(const ConvShape& s) {
+  constexpr int64_t kLimit = 1 << 28, kWindow = 1 << 14;
+  for (const WindowAxis& axis : {s.h, s.w}) {
+    if (axis.kernel > kWindow || axis.stride > kWindow ||
+        axis.padding > kWindow || axis.dilation > kWindow ||
+        axis.size > kLimit || axis.out > kLimit) {
+      return false;
+    }
+  }
+  return s.n <= kLimit && s.in_channels <= kLimit && s.out_channels <= kLimit &&
+         s.in_plane() <= kLimit && s.out_plane() <= kLimit;
+}
+
+DnnlKey ConvKey(OpId op, const KernelContext& context, const ConvShape& s,
+                bool bias) {
+  return {static_cast<int64_t>(op),
+          context.num_threads,
+          bias,
+          s.n,
+          s.in_channels,
+          s.out_channels,
+          s.groups,
+          s.h.size,
+          s.w.size,
+          s.h.kernel,
+          s.w.kernel,
+          s.h.stride,
+          s.w.stride,
+          s.h.padding,
+          s.w.padding,
+          s.h.dilation,
+          s.w.dilation};
+}
+
+// A convolution's memory descriptions: as the tensors lie, and left to oneDNN.
+struct ConvMemory {
+  memory::desc input, weight, bias, output;
+  memory::desc any_input, any_weight, any_output;
+  memory::dims strides, dilates, before, after;
+
+  ConvMemory(const ConvShape& s, bool with_bias) {
+    const auto f32 = memory::data_type::f32;
+    const auto any = memory::format_tag::any;
+    const memory::dims in = {s.n, s.in_channels, s.h.size, s.w.size};
+    const memory::dims out = {s.n, s.out_channels, s.h.out, s.w.out};
+    memory::dims w = {s.out_channels, s.in_channels, s.h.kernel, s.w.kernel};
+    auto weight_tag = memory::format_tag::oihw;
+    if (s.groups > 1) {
+      w = {s.groups, s.group_out(), s.group_in(), s.h.kernel, s.w.kernel};
+      weight_tag = memory::format_tag::goihw;
+    }
+    input = memory::desc(in, f32, memory::format_tag::nchw);
+    output = memory::desc(out, f32, memory::format_tag::nchw);
+    weight = memory::desc(w, f32, weight_tag);
+    any_input = memory::desc(in, f32, any);
+    any_output = memory::desc(out, f32, any);
+    any_weight = memory::desc(w, f32, any);
+    if (with_bias) {
+      bias = memory::desc({s.out_channels}, f32, memory::format_tag::x);
+    }
+    for (const WindowAxis& axis : {s.h, s.w}) {
+      strides.push_back(axis.stride);
+      dilates.push_back(axis.dilation - 1);
+      before.push_back(axis.padding);
+      // What the windows reach beyond the far edge; less than nothing where
+      // the last elements are not used.
+      after.push_back((axis.out - 1) * axis.stride - axis.size +
+                      (axis.kernel - 1) * axis.dilation + 1 - axis.padding);
+    }
+  }
+
+  dnnl::convolution_forward::primitive_desc Forward(
+      bool with_bias, const dnnl::primitive_attr& attr) const {
+    const auto kind = dnnl::prop_kind::forward_training;
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    using Desc = dnnl::convolution_forward::desc;
+    return {with_bias ? Desc(kind, algorithm, any_input, any_weight, bias,
+                             any_output, strides, dilates, before, after)
+                      : Desc(kind, algorithm, any_input, any_weight, any_output,
+                             strides, dilates, before, after),
+            attr, DnnlEngine()};
+  }
+};
+
+std::unique_ptr<DnnlOp> MakeForward(const ConvShape& s, bool with_bias) {
+  const ConvMemory m(s, with_bias);
+  const auto pd = m.Forward(with_bias, UserScratchpad());
+  std::vector<DnnlOp::Operand> operands = {
+      {DNNL_ARG_SRC, m.input, pd.src_desc()},
+      {DNNL_ARG_WEIGHTS, m.weight, pd.weights_desc()},
+      {DNNL_ARG_DST, m.output, pd.dst_desc(), true}};
+  if (with_bias) operands.push_back({DNNL_ARG_BIAS, m.bias, m.bias});
+  return std::make_unique<DnnlOp>(dnnl::convolution_forward(pd),
+                                  pd.scratchpad_desc(), std::move(operands));
+}
+
+std::unique_ptr<DnnlOp> MakeBackwardInput(const ConvShape& s) {
+  const ConvMemory m(s, false);
+  const dnnl::convolution_backward_data::primitive_desc pd(
+      dnnl::convolution_backward_data::desc(
+          dnnl::algorithm::convolution_direct, m.any_input, m.any_weight,
+          m.any_output, m.strides, m.dilates, m.before, m.after),
+      UserScratchpad(), DnnlEngine(), m.Forward(false, UserScratchpad()));
+  return std::make_unique<DnnlOp>(
+      dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
+      std::vector<DnnlOp::Operand>{
+          {DNNL_ARG_DIFF_DST, m.output, pd.diff_dst_desc()},
+          {DNNL_ARG_WEIGHTS, m.weight, pd.weights_desc()},
+          {DNNL_ARG_DIFF_SRC, m.input, pd.diff_src_desc(), true}});
+}
+
+std::unique_ptr<DnnlOp> MakeBackwardWeight(const ConvShape& s) {
+  const ConvMemory m(s, false);
+  const dnnl::convolution_backward_weights::primitive_desc pd(
+      dnnl::convolution_backward_weights::desc(
+          dnnl::algorithm::convolution_direct, m.any_input, m.any_weight,
+          m.any_output, m.strides, m.dilates, m.before, m.after),
+      UserScratchpad(), DnnlEngine(), m.Forward(false, UserScratchpad()));
+  return std::make_unique<DnnlOp>(
+      dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
+      std::vector<DnnlOp::Operand>{
+          {DNNL_ARG_DIFF_DST, m.output, pd.diff_dst_desc()},
+          {DNNL_ARG_SRC, m.input, pd.src_desc()},
+          {DNNL_ARG_DIFF_WEIGHTS, m.weight, pd.diff_weights_desc(), true}});
+}
+
+// Runs the op through oneDNN; false when it has to be unfolded instead.
+template <typename Make>
+bool TryDnnl(KernelContext& context, OpId id, const ConvShape& s, bool bias,
+             Make make, absl::Span<void* const> data, absl::Status* status) {
+  if (!FitsDnnl(s)) return false;
+  UseDnnlThreads(context);
+  absl::StatusOr<DnnlOp*> op =
+      CachedDnnlOp(ConvKey(id, context, s, bias), make);
+  if (!op.ok()) return false;
+  *status = (*op)->Run(context, data);
+  return true;
+}
+
+// Inputs contiguous and of one type.
+absl::Status Contiguous(KernelContext& context,
+                        absl::Span<const TensorView> inputs, DType dtype,
+                        absl::Span<TensorSpec> specs,
+                        absl::Span<TensorView> views) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].present()) continue;
+    absl::Status s =
+        MakeContiguous(context, inputs[i], dtype, &specs[i], &views[i]);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ConvShape MakeConvShape(const Attrs& attrs, absl::Span<const int64_t> input,
+                        absl::Span<const int64_t> weight,
+                        absl::Span<const int64_t> output) {
+  ConvShape s;
+  const size_t c = input.size() - 3;
+  s.n = c == 0 ? 1 : input[0];
+  s.in_channels = input[c];
+  s.out_channels = weight[0];
+  s.groups = attrs.Int("groups");
+  WindowAxis* axes[2] = {&s.h, &s.w};
+  const Dims &stride = attrs.Ints("stride"), &padding = attrs.Ints("padding"),
+             &dilation = attrs.Ints("dilation");
+  for (int i = 0; i < 2; ++i) {
+    *axes[i] = {weight[2 + i], stride[i],        padding[i],
+                dilation[i],   input[c + 1 + i], output[c + 1 + i]};
+  }
+  return s;
+}
+
+HOLDFAST_CPU_KERNEL(conv2d) {
+  const TensorSpec& out = *outputs[0].spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  const ConvShape shape = MakeConvShape(attrs, inputs[0].spec->shape,
+                                        inputs[1].spec->shape, out.shape);
+  TensorSpec specs[3];
+  TensorView views[3];
+  absl::Status s = Contiguous(context, inputs, out.dtype, absl::MakeSpan(specs),
+                              absl::MakeSpan(views));
+  if (!s.ok()) return s;
+  const bool bias = views[2].present();
+  if (out.dtype == DType::kFloat32 && shape.in_channels > 0 &&
+      TryDnnl(
+          context, OpId::conv2d, shape, bias,
+          [&] { return MakeForward(shape, bias); },
+          {views[0].data, views[1].data, outputs[0].data, views[2].data}, &s)) {
+    return s;
+  }
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return UnfoldedConv<T>(context, shape, views[0].as<T>(), views[1].as<T>(),
+                           views[2].as<T>(), outputs[0].as<T>());
+  });
+}
+
+HOLDFAST_CPU_KERNEL(conv2d_backward_input) {
+  const TensorSpec& out = *outputs[0].spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  const ConvShape shape = MakeConvShape(attrs, out.shape, inputs[1].spec->shape,
+                                        inputs[0].spec->shape);
+  TensorSpec specs[2];
+  TensorView views[2];
+  absl::Status s = Contiguous(context, inputs, out.dtype, absl::MakeSpan(specs),
+                              absl::MakeSpan(views));
+  if (!s.ok()) return s;
+  if (out.dtype == DType::kFloat32 &&
+      TryDnnl(
+          context, OpId::conv2d_backward_input, shape, false,
+          [&] { return MakeBackwardInput(shape); },
+          {views[0].data, views[1].data, outputs[0].data}, &s)) {
+    return s;
+  }
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return UnfoldedConvBackwardInput<T>(context, shape, views[0].as<T>(),
+                                        views[1].as<T>(), outputs[0].as<T>());
+  });
+}
+
+HOLDFAST_CPU_KERNEL(conv2d_backward_weight) {
+  const TensorSpec& out = *outputs[0].spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  const ConvShape shape = MakeConvShape(attrs, inputs[1].spec->shape, out.shape,
+                                        inputs[0].spec->shape);
+  TensorSpec specs[2];
+  TensorView views[2];
+  absl::Status s = Contiguous(context, inputs, out.dtype, absl::MakeSpan(specs),
+                              absl::MakeSpan(views));
+  if (!s.ok()) return s;
+  // An empty batch has a gradient, of zeros: the unfolded form gives it.
+  if (out.dtype == DType::kFloat32 && shape.n > 0 &&
+      TryDnnl(
+          context, OpId::conv2d_backward_weight, shape, false,
+          [&] { return MakeBackwardWeight(shape); },
+          {views[0].data, views[1].data, outputs[0].data}, &s)) {
+    return s;
+  }
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return UnfoldedConvBackwardWeight<T>(context, shape, views[0].as<T>(),
+                                         views[1].as<T>(), outputs[0].as<T>());
+  });
+}
+
+}  // namespace holdfast
