@@ -314,9 +314,12 @@ absl::StatusOr<std::vector<Value>> Pass::Run(absl::Span<const Value> roots,
     if (!status.ok()) return status;
   }
   for (size_t i = 0; i < targets.size(); ++i) {
-    const Task& task = tasks_[places_[i].task];
     // A target whose node had no reason to run still holds its gradient.
-    if (!results_[i]) Capture(task);
+    const Task& task = tasks_[places_[i].task];
+    const uint32_t output = places_[i].output;
+    if (!results_[i] && output < task.slots.size()) {
+      results_[i] = task.slots[output].value;
+    }
     if (results_[i] || !task.walked) continue;
     absl::StatusOr<Value> zeros = Filled(targets[i]->spec(), 0);
     if (!zeros.ok()) return zeros.status();

@@ -13,9 +13,14 @@ namespace {
 // g[index], grown to the source's shape where the index is smaller: what lies
 // outside was never read.
 void SetSource(GradContext& c, int source) {
+  const TensorSpec& spec = c.input_spec(source);
   const Value part = c.Call(OpId::gather, {c.grad(), c.input(1)},
                             {{"dim", c.attrs().Get("dim")}});
-  c.Set(source, PadTo(c, part, c.input_spec(source).shape));
+  if (!part) return;
+  // Ranks 0 and 1 stand for each other.
+  const bool same_rank = part->spec().rank() == spec.rank();
+  c.Set(source,
+        same_rank ? PadTo(c, part, spec.shape) : ViewAs(c, part, spec.shape));
 }
 
 // The triangle of g.
