@@ -4,7 +4,8 @@
 // The client's shadow of the autograd graph: which leaves does a tensor depend
 // on? The tape itself is on the server; this is just enough to name the
 // gradients in a Backward message and to answer `.grad is None` without
-// waiting. One small node per differentiable op.
+// waiting. One small node per differentiable op. Where the client cannot know
+// (aliases written in place, gradients of gradients) it errs towards "depends".
 // Thread-safety: guarded by the session's lock.
 #ifndef HOLDFAST_CLIENT_GRAPH_H_
 #define HOLDFAST_CLIENT_GRAPH_H_
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "ops/op_schema.h"
 #include "ops/ref_counted.h"
 
@@ -26,6 +28,8 @@ struct GraphNode final : public RefCounted {
   // clears it when it dies (then its gradient is nobody's).
   TensorState* tensor = nullptr;
   OpId op = OpId::kCount;  // kCount: a leaf
+  bool released = false;   // backward has passed without retain_graph
+  bool on_path = false;    // scratch of the last traversal
   uint64_t visited = 0;    // epoch of the last traversal
 
  protected:
@@ -33,14 +37,26 @@ struct GraphNode final : public RefCounted {
   void Destroy() override;
 };
 
-// Tensors (leaves and retains_grad ones) that `roots` depend on, each once, in
-// a deterministic order. Iterative.
-std::vector<TensorState*> ReachedTensors(
-    absl::Span<const RefPtr<GraphNode>> roots);
+// What a backward pass will meet.
+struct Reach {
+  // Tensors (leaves and retains_grad ones) that the roots depend on, each once,
+  // in a deterministic order. With targets: those among the targets.
+  std::vector<TensorState*> tensors;
+  // Op nodes on a path from a root to one of the tensors.
+  std::vector<GraphNode*> path;
+  // One of them was released by an earlier backward.
+  bool released = false;
+};
 
-// Drops the edges behind `roots` (after backward without retain_graph), so
-// that memory follows PyTorch's: nodes die as backward passes.
-void ReleaseGraph(absl::Span<const RefPtr<GraphNode>> roots);
+// `targets` empty: every tensor reached counts. Otherwise target->on_path says
+// whether it was reached. Iterative, O(nodes + edges).
+Reach FindReach(absl::Span<const RefPtr<GraphNode>> roots,
+                absl::Span<GraphNode* const> targets);
+
+// Drops the edges behind the nodes of `path` (after backward without
+// retain_graph), so that memory follows PyTorch's: nodes die as backward
+// passes.
+void ReleaseGraph(const Reach& reach);
 
 }  // namespace holdfast::client
 

@@ -32,18 +32,23 @@ struct ConnectOptions {
   std::string address;
   std::string session_name;  // names the session, or with `attach` finds it
   bool attach = false;
-  double grace_seconds = 60;   // see HelloRequest
-  double timeout_seconds = 10; // to connect, and to reconnect after a cut
+  double grace_seconds = 60;    // see HelloRequest
+  double timeout_seconds = 10;  // to connect, and to reconnect after a cut
   std::string client = "holdfast-cpp";
+  // The daemon's binary, for a private daemon; tried after HOLDFAST_DAEMON and
+  // before the folders next to this library and PATH.
+  std::string daemon_path;
 };
 
 // Elements of one read. `data` is row-major; or, for a placed read, points at
 // the storage's first byte in shared memory and spec.offset/strides apply.
-// `owner` keeps the memory valid.
+// `owner` keeps the memory valid; while a placed read's owner lives, ops that
+// touch the storage are waited for.
 struct ReadValue {
   TensorSpec spec;
   const void* data = nullptr;
   std::shared_ptr<void> owner;
+  bool placed = false;  // `data` is the tensor's own memory, writable
 };
 
 // The failure of one op, as the server tells it, for the language layer.
@@ -82,7 +87,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // ---- gradients
 
+  // Marks a leaf, or clears the mark.
   virtual absl::Status SetRequiresGrad(const Tensor& tensor, bool value) = 0;
+  // Tensor.retain_grad: a result that keeps its gradient. No-op on leaves.
+  virtual absl::Status RetainGrad(const Tensor& tensor) = 0;
+  // Tensor.grad; null for None. The gradient must fit the tensor.
+  virtual Tensor GetGrad(const Tensor& tensor) = 0;
+  virtual absl::Status SetGrad(const Tensor& tensor, Tensor gradient) = 0;
 
   // Tensor.backward: accumulates into `.grad` of the leaves reached (limited
   // to `inputs` unless empty). Null gradients: ones.
@@ -109,7 +120,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // True when WaitRead would not wait.
   virtual bool ReadReady(uint64_t id) = 0;
   // Everything sent so far is done.
-  virtual absl::Status Synchronize(const std::function<bool()>& interrupted) = 0;
+  virtual absl::Status Synchronize(
+      const std::function<bool()>& interrupted) = 0;
 
   // ---- session
 
@@ -125,8 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   virtual const std::string& transport() const = 0;  // "shm" or "grpc"
   virtual const std::string& address() const = 0;
-  virtual const std::string& device() const = 0;     // "cpu"
-  virtual const std::string& server() const = 0;     // "holdfastd 0.1.0"
+  virtual const std::string& device() const = 0;  // "cpu"
+  virtual const std::string& server() const = 0;  // "holdfastd 0.1.0"
   virtual bool closed() const = 0;
   // Number of the last op appended; ties errors to the caller's source lines.
   virtual uint64_t last_op_sequence() const = 0;
@@ -134,7 +146,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   friend class TensorState;
   // Called by ~TensorState.
-  virtual void Release(uint64_t handle) = 0;
+  virtual void Release(TensorState& dying) = 0;
 };
 
 // The failure behind a status from a read, or nullptr-like empty op.

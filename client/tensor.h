@@ -9,6 +9,7 @@
 #ifndef HOLDFAST_CLIENT_TENSOR_H_
 #define HOLDFAST_CLIENT_TENSOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -20,12 +21,28 @@ namespace holdfast::client {
 
 class Session;
 
-// What the client knows about a storage; shared by all views of it.
+// What the client knows about a storage; shared by a tensor and its views.
+// `detach` starts a new one over the same memory, since in-place writes on
+// either side must not enter the other's gradient history.
 struct StorageState final : public RefCounted {
+  StorageState() = default;
+  explicit StorageState(RefPtr<StorageState> detached_from);
+  ~StorageState() override;
+
   // Some NumPy array may look at this memory: ops that touch it are waited
   // for, so that the user sees aliasing, not a race.
-  bool exported = false;
-  // Gradient history of in-place writes through any alias (graph.h).
+  bool exported() const {
+    return memory().exports.load(std::memory_order_relaxed) != 0;
+  }
+  const StorageState& memory() const { return base ? *base : *this; }
+  StorageState& memory() { return base ? *base : *this; }
+
+  // Arrays and buffers that look at the memory now.
+  std::atomic<int32_t> exports{0};
+  // Whose memory this is, after `detach`; null: its own.
+  RefPtr<StorageState> base;
+  // Gradient history of in-place writes through any alias (graph.h). Guarded
+  // by the session's lock.
   RefPtr<GraphNode> written_by;
 };
 
@@ -41,12 +58,17 @@ class TensorState final : public RefCounted {
   const TensorSpec& spec() const { return spec_; }
   const RefPtr<StorageState>& storage() const { return storage_; }
 
-  // Gradient bookkeeping, guarded by the session's lock.
+  // True also where only an in-place write through an alias (a view of it, or
+  // what it is a view of) brought a gradient history.
+  bool NeedsGrad() const { return requires_grad || storage_->written_by; }
+
+  // Gradient bookkeeping, guarded by the session's lock. Change it with
+  // Session's methods.
   bool requires_grad = false;  // leaf mark, or some input required one
   bool is_leaf = true;
   bool retains_grad = false;
-  RefPtr<GraphNode> node;      // null iff !requires_grad
-  RefPtr<TensorState> grad;    // leaf (or retained) gradient, null: None
+  RefPtr<GraphNode> node;    // null iff !requires_grad
+  RefPtr<TensorState> grad;  // leaf (or retained) gradient, null: None
 
  protected:
   ~TensorState() override;

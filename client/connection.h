@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connection: what a transport does for a session. It carries commands in
+// order and exactly once, brings events back, and moves bulk data.
+// Thread-safety: Send calls are serialised by the caller; every other method
+// from any thread.
+#ifndef HOLDFAST_CLIENT_CONNECTION_H_
+#define HOLDFAST_CLIENT_CONNECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/batch_writer.h"
+#include "proto/holdfast.pb.h"
+
+namespace holdfast::client {
+
+// Memory of the session's storage that the client sees; `owner` keeps it
+// mapped.
+struct MappedBytes {
+  uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+  std::shared_ptr<void> owner;
+};
+
+// A block of that memory to fill and Put.
+struct MappedBlock {
+  uint64_t id = 0;
+  MappedBytes memory;
+};
+
+class Connection {
+ public:
+  // Ends the connection; the session stays for its grace period unless Goodbye
+  // came before.
+  virtual ~Connection() = default;
+
+  virtual const char* transport() const = 0;  // "shm" or "grpc"
+  // The server's answer to Hello.
+  virtual const wire::HelloReply& hello() const = 0;
+
+  // Takes over one command. Waits only for backpressure. OutOfRange: the
+  // command is too large, nothing was sent. Any other error is final: the
+  // connection is gone and could not be resumed.
+  virtual absl::Status Send(EncodedCommand command) = 0;
+
+  // The next event, each once and in order. False: none before `deadline`. An
+  // error is final.
+  virtual absl::StatusOr<bool> NextEvent(absl::Time deadline,
+                                         wire::Event* event) = 0;
+
+  // Sleeps until the peer is known to be gone (then the reason), `timeout` has
+  // passed or Wake was called (then OK). For one thread.
+  virtual absl::Status Watch(absl::Duration timeout) = 0;
+  virtual void Wake() = 0;
+
+  // Largest Put.data, in bytes.
+  virtual uint64_t inline_limit() const = 0;
+
+  // ---- bulk data
+
+  // Brings row-major bytes that are too large for a command; fills in the
+  // Put's source.
+  virtual absl::Status Upload(const void* data, uint64_t bytes,
+                              wire::Put* put) = 0;
+  // Fetches a result left for Download.
+  virtual absl::Status Download(uint64_t id, uint64_t bytes,
+                                std::string* data) = 0;
+  // Shared memory only; Unimplemented elsewhere.
+  virtual absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) = 0;
+  virtual absl::StatusOr<MappedBytes> Locate(const wire::Place& place) = 0;
+
+  // ---- control
+
+  virtual absl::StatusOr<wire::StatsReply> Stats() = 0;
+  // Ends the session, or with `keep` leaves it under its name.
+  virtual absl::Status Goodbye(bool keep) = 0;
+};
+
+// "the reason. What to do."; one text for all ways a daemon can vanish.
+absl::Status DaemonGone(const std::string& address, const std::string& reason);
+
+// What both transports say in Hello beside what the options bring.
+struct ConnectOptions;
+wire::HelloRequest MakeHello(const ConnectOptions& options);
+// OK, or the server's refusal as a status.
+absl::Status CheckHello(const wire::HelloReply& reply,
+                        const std::string& address);
+
+// The wire's status as ours, with the failing op as payload (OpFailureOf).
+absl::Status ToAbslStatus(const wire::Status& status);
+
+}  // namespace holdfast::client
+
+#endif  // HOLDFAST_CLIENT_CONNECTION_H_

@@ -1,0 +1,507 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: the stream of commands: ops, puts, releases; ending.
+#include "client/session_core.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/export_hold.h"
+#include "client/fork_guard.h"
+#include "ops/infer.h"
+
+namespace holdfast::client {
+namespace {
+
+// Releases that may wait for the next command.
+constexpr size_t kMaxPendingReleases = 64;
+// How long they wait when no command comes, and after how many quiet rounds
+// the attendant stops looking.
+constexpr absl::Duration kReleaseDelay = absl::Microseconds(500);
+constexpr int kQuietRounds = 10;
+
+// A thread that takes no signals, since those are the program's.
+std::unique_ptr<std::thread> StartQuietThread(std::function<void()> body) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  auto thread = std::make_unique<std::thread>(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Session>> SessionCore::Create(
+    std::unique_ptr<Connection> connection, std::string address,
+    std::shared_ptr<void> daemon, double timeout_seconds) {
+  std::shared_ptr<SessionCore> session(
+      new SessionCore(std::move(connection), std::move(address),
+                      std::move(daemon), timeout_seconds));
+  absl::Status status = session->ReadOpTable();
+  if (!status.ok()) return status;
+  SessionCore* core = session.get();
+  session->attendant_ = StartQuietThread([core] { core->Attend(); });
+  return std::shared_ptr<Session>(std::move(session));
+}
+
+SessionCore::SessionCore(std::unique_ptr<Connection> connection,
+                         std::string address, std::shared_ptr<void> daemon,
+                         double timeout_seconds)
+    : connection_(std::move(connection)),
+      daemon_(std::move(daemon)),
+      hello_(connection_->hello()),
+      address_(std::move(address)),
+      transport_(connection_->transport()),
+      local_(transport_ == "shm"),
+      timeout_seconds_(timeout_seconds),
+      fork_generation_(ForkGeneration()),
+      next_handle_(std::max<uint64_t>(1, hello_.next_handle())) {
+  releases_.reserve(kMaxPendingReleases);
+  for (const wire::KeptTensor& kept : hello_.kept()) {
+    KeptEntry entry;
+    entry.handle = kept.handle();
+    entry.spec.dtype = static_cast<DType>(kept.spec().dtype());
+    entry.spec.shape.assign(kept.spec().shape().begin(),
+                            kept.spec().shape().end());
+    if (kept.spec().strides_size() == kept.spec().shape_size()) {
+      entry.spec.strides.assign(kept.spec().strides().begin(),
+                                kept.spec().strides().end());
+    } else {
+      entry.spec.strides = ContiguousStrides(entry.spec.shape);
+    }
+    entry.spec.offset = kept.spec().offset();
+    entry.storage = MakeRef<StorageState>();
+    entry.requires_grad = kept.requires_grad();
+    kept_[kept.name()] = std::move(entry);
+  }
+}
+
+SessionCore::~SessionCore() {
+  if (ForkGeneration() != fork_generation_) {
+    // The parent's threads and sockets are not ours to end.
+    static_cast<void>(attendant_.release());
+    static_cast<void>(
+        const_cast<std::unique_ptr<Connection>&>(connection_).release());
+    return;
+  }
+  static_cast<void>(Close(/*keep=*/false));
+  stopping_ = true;
+  connection_->Wake();
+  if (attendant_) attendant_->join();
+}
+
+absl::Status SessionCore::ReadOpTable() {
+  op_ids_.resize(kNumOps);
+  if (hello_.ops().empty()) {
+    if (hello_.op_fingerprint() != OpTableFingerprint()) {
+      return absl::UnavailableError(absl::StrCat(
+          "[connect] the daemon's ops differ from the client's and it did not "
+          "list them. Got ",
+          hello_.server(), " at ", address_, "."));
+    }
+    for (int i = 0; i < kNumOps; ++i) op_ids_[i] = i;
+    return absl::OkStatus();
+  }
+  // Ops that both sides spell and define alike are usable; the others are
+  // refused by name when they are called.
+  std::fill(op_ids_.begin(), op_ids_.end(), kNoSuchOp);
+  for (const wire::OpName& op : hello_.ops()) {
+    const OpSchema* schema = FindOp(op.name());
+    if (schema != nullptr && schema->signature == op.signature()) {
+      op_ids_[static_cast<int>(schema->id)] = op.id();
+    }
+  }
+  return absl::OkStatus();
+}
+
+// ---- state
+
+bool SessionCore::usable() const {
+  return !ended_.load(std::memory_order_acquire) &&
+         ForkGeneration() == fork_generation_;
+}
+
+absl::Status SessionCore::Unusable() const {
+  if (ForkGeneration() != fork_generation_) {
+    return absl::FailedPreconditionError(
+        "[session] a session belongs to the process that opened it, and this "
+        "process was forked from that one. Connect again in the child, or "
+        "start it with the 'spawn' method.");
+  }
+  std::lock_guard<std::mutex> lock(end_mutex_);
+  return end_reason_;
+}
+
+void SessionCore::End(const absl::Status& reason) {
+  {
+    std::lock_guard<std::mutex> lock(end_mutex_);
+    if (ended_.load(std::memory_order_relaxed)) return;
+    end_reason_ = reason;
+    ended_.store(true, std::memory_order_release);
+  }
+  // Empty, so that a waiter between its look at ended_ and its wait is not
+  // missed.
+  { std::lock_guard<std::mutex> lock(reads_mutex_); }
+  read_done_.notify_all();
+}
+
+absl::Status SessionCore::CheckOwner(absl::string_view op,
+                                     const Tensor& tensor) const {
+  if (ABSL_PREDICT_TRUE(tensor->session().get() == this)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("[", op, "] all tensors must belong to one session. Got ",
+                   tensor->spec().ToString(), " of the session at ",
+                   tensor->session()->address(),
+                   " in a call on the session at ", address_, "."));
+}
+
+std::shared_ptr<Session> SessionCore::Self() { return shared_from_this(); }
+
+Tensor SessionCore::NewTensor(uint64_t handle, TensorSpec spec,
+                              RefPtr<StorageState> storage) {
+  if (!storage) storage = MakeRef<StorageState>();
+  return MakeRef<TensorState>(Self(), handle, std::move(spec),
+                              std::move(storage));
+}
+
+// ---- sending
+
+absl::Status SessionCore::Send(EncodedCommand command) {
+  absl::Status status = connection_->Send(command);
+  if (ABSL_PREDICT_FALSE(!status.ok()) && !absl::IsOutOfRange(status)) {
+    End(status);
+  }
+  return status;
+}
+
+absl::Status SessionCore::SendCommand(const wire::Command& command) {
+  absl::Status status = Send(writer_.Encode(command, releases_));
+  if (ABSL_PREDICT_TRUE(status.ok())) releases_.clear();
+  return status;
+}
+
+absl::Status SessionCore::SendReleases() {
+  if (releases_.empty()) return absl::OkStatus();
+  absl::Status status = Send(writer_.EncodeReleases(releases_));
+  if (ABSL_PREDICT_TRUE(status.ok())) releases_.clear();
+  return status;
+}
+
+void SessionCore::Release(TensorState& dying) {
+  if (ForkGeneration() != fork_generation_) return;
+  absl::MutexLock lock(&mutex_);
+  if (dying.node && dying.node->tensor == &dying) dying.node->tensor = nullptr;
+  if (ended_.load(std::memory_order_relaxed)) return;
+  releases_.push_back(dying.handle());
+  if (releases_.size() >= kMaxPendingReleases) {
+    static_cast<void>(SendReleases());
+  } else if (!attending_) {
+    // The next command carries it; should none come, the attendant does.
+    attending_ = true;
+    connection_->Wake();
+  }
+}
+
+void SessionCore::Attend() {
+  int quiet = 0;
+  while (!stopping_.load()) {
+    bool attending = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!releases_.empty()) {
+        quiet = 0;
+        if (!ended_) static_cast<void>(SendReleases());
+      } else if (attending_ && ++quiet >= kQuietRounds) {
+        quiet = 0;
+        attending_ = false;
+      }
+      attending = attending_;
+    }
+    const absl::Status gone = connection_->Watch(
+        attending ? kReleaseDelay : absl::InfiniteDuration());
+    if (!gone.ok()) {
+      End(gone);
+      return;
+    }
+  }
+}
+
+// ---- ops
+
+absl::Status SessionCore::Apply(const Attrs& attrs,
+                                absl::Span<const Tensor> inputs, bool inplace,
+                                bool record, absl::Span<Tensor> outputs) {
+  if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
+  const OpSchema& schema = attrs.schema();
+  absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
+  bool exported = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    absl::Status owner = CheckOwner(schema.name, inputs[i]);
+    if (ABSL_PREDICT_FALSE(!owner.ok())) return owner;
+    specs[i] = &inputs[i]->spec();
+    exported |= inputs[i]->storage()->exported();
+  }
+  OutputSpecs inferred;
+  absl::Status status = InferOp(attrs, specs, inplace, &inferred);
+  if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+  const size_t expected = inplace ? 1 : inferred.size();
+  if (ABSL_PREDICT_FALSE(outputs.size() != expected)) {
+    return absl::InternalError(
+        absl::StrCat("[", schema.name, "] the call must take ", expected,
+                     " outputs. Got ", outputs.size(), "."));
+  }
+  const uint32_t op = op_ids_[static_cast<int>(schema.id)];
+  if (ABSL_PREDICT_FALSE(op == kNoSuchOp)) {
+    return absl::UnimplementedError(
+        absl::StrCat("[", schema.name, "] the daemon must know the op. Got ",
+                     hello_.server(), ", which lacks ", schema.name,
+                     schema.signature, " of this client (protocol 1.",
+                     schema.since, "). Use the same version on both sides."));
+  }
+  if (ABSL_PREDICT_FALSE(inplace && !inputs[0])) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name, "_] the first argument must be a tensor."));
+  }
+  absl::InlinedVector<Tensor, 2> made;
+  const std::shared_ptr<Session> self =
+      !inputs.empty() && inputs[0] ? inputs[0]->session() : Self();
+  {
+    absl::MutexLock lock(&mutex_);
+    bool needs_grad = false;
+    if (inplace && record) {
+      status = CheckInplace(schema, inputs[0]);
+      if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+    }
+    if (record && !schema.has(kNoGrad)) {
+      for (const Tensor& input : inputs) {
+        needs_grad |= input && input->NeedsGrad();
+      }
+    }
+    OpRequest request;
+    request.op = op;
+    request.inputs = inputs;
+    request.attrs = &attrs;
+    request.record = needs_grad;
+    request.inplace = inplace;
+    if (!inplace && !inferred.empty()) {
+      request.outputs = next_handle_;
+      next_handle_ += inferred.size();
+    }
+    status = Send(writer_.EncodeOp(request, releases_));
+    if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+    releases_.clear();
+    CountOp();
+    if (!inplace) {
+      for (size_t i = 0; i < inferred.size(); ++i) {
+        RefPtr<StorageState> storage;
+        if (inferred[i].alias < 0) {
+          storage = MakeRef<StorageState>();
+        } else {
+          const Tensor& base = inputs[inferred[i].alias];
+          storage = schema.id == OpId::detach
+                        ? MakeRef<StorageState>(base->storage())
+                        : base->storage();
+        }
+        made.push_back(MakeRef<TensorState>(self, request.outputs + i,
+                                            std::move(inferred[i].spec),
+                                            std::move(storage)));
+      }
+    }
+    if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
+  }
+  if (inplace) {
+    outputs[0] = inputs[0];
+  } else {
+    std::move(made.begin(), made.end(), outputs.begin());
+  }
+  if (ABSL_PREDICT_FALSE(exported) && !schema.has(kView)) {
+    return Synchronize(nullptr);
+  }
+  return absl::OkStatus();
+}
+
+// ---- puts
+
+absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec) {
+  wire::Command command;
+  wire::TensorSpec* shape = put.mutable_spec();
+  shape->set_dtype(static_cast<wire::DType>(spec.dtype));
+  for (int64_t size : spec.shape) shape->add_shape(size);
+  *command.mutable_put() = std::move(put);
+  absl::MutexLock lock(&mutex_);
+  const uint64_t handle = next_handle_++;
+  command.mutable_put()->set_handle(handle);
+  absl::Status status = SendCommand(command);
+  if (!status.ok()) return status;
+  CountOp();
+  return NewTensor(handle, std::move(spec));
+}
+
+absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
+                                        absl::Span<const int64_t> shape,
+                                        const void* data) {
+  if (!usable()) return Unusable();
+  absl::Status status = CheckShape(dtype, shape);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("[tensor] ", status.message()));
+  }
+  TensorSpec spec = ContiguousSpec(dtype, shape);
+  const uint64_t bytes = spec.nbytes();
+  wire::Put put;
+  if (bytes <= connection_->inline_limit()) {
+    put.set_data(data, bytes);
+  } else {
+    status = connection_->Upload(data, bytes, &put);
+    if (!status.ok()) return status;
+  }
+  return SendPut(std::move(put), std::move(spec));
+}
+
+absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
+    DType dtype, absl::Span<const int64_t> shape) {
+  if (!usable()) return Unusable();
+  absl::Status status = CheckShape(dtype, shape);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("[tensor] ", status.message()));
+  }
+  TensorSpec spec = ContiguousSpec(dtype, shape);
+  absl::StatusOr<MappedBlock> block =
+      connection_->Allocate(std::max<uint64_t>(1, spec.nbytes()));
+  if (!block.ok()) return block.status();
+  wire::Put put;
+  put.set_block(block->id);
+  absl::StatusOr<Tensor> tensor = SendPut(std::move(put), spec);
+  if (!tensor.ok()) return tensor.status();
+  ReadValue value;
+  value.spec = std::move(spec);
+  value.data = block->memory.data;
+  value.placed = true;
+  value.owner = std::make_shared<ExportHold>(*tensor, &exports_,
+                                             std::move(block->memory.owner));
+  return std::make_pair(*std::move(tensor), std::move(value));
+}
+
+// ---- the session itself
+
+absl::Status SessionCore::SetSeed(uint64_t seed) {
+  if (!usable()) return Unusable();
+  wire::Command command;
+  command.mutable_set_seed()->set_seed(seed);
+  absl::MutexLock lock(&mutex_);
+  return SendCommand(command);
+}
+
+absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
+  if (!usable()) return Unusable();
+  if (tensor) {
+    absl::Status owner = CheckOwner("keep", tensor);
+    if (!owner.ok()) return owner;
+  }
+  wire::Command command;
+  command.mutable_keep()->set_name(name);
+  if (tensor) command.mutable_keep()->set_handle(tensor->handle());
+  absl::MutexLock lock(&mutex_);
+  absl::Status status = SendCommand(command);
+  if (!status.ok()) return status;
+  const auto old = kept_.find(name);
+  if (old != kept_.end()) {
+    releases_.push_back(old->second.handle);
+    kept_.erase(old);
+  }
+  if (!tensor) return SendReleases();
+  // A handle of our own, so that Kept can list it when the caller's is gone.
+  KeptEntry entry;
+  entry.handle = next_handle_++;
+  entry.spec = tensor->spec();
+  entry.storage = tensor->storage();
+  entry.requires_grad = tensor->is_leaf && tensor->requires_grad;
+  const Attrs attrs(&GetOp(OpId::detach));
+  OpRequest request;
+  request.op = op_ids_[static_cast<int>(OpId::detach)];
+  request.inputs = {&tensor, 1};
+  request.outputs = entry.handle;
+  request.attrs = &attrs;
+  status = Send(writer_.EncodeOp(request, releases_));
+  if (!status.ok()) return status;
+  releases_.clear();
+  CountOp();
+  kept_[name] = std::move(entry);
+  return status;
+}
+
+std::vector<std::pair<std::string, Tensor>> SessionCore::Kept() {
+  std::vector<std::pair<std::string, Tensor>> result;
+  if (!usable()) return result;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, entry] : kept_) {
+    // Another handle over the same memory, which the caller may drop.
+    wire::Command command;
+    wire::OpCall* call = command.mutable_op();
+    const uint64_t handle = next_handle_++;
+    call->set_op(op_ids_[static_cast<int>(OpId::detach)]);
+    call->add_inputs(entry.handle);
+    call->set_outputs(handle);
+    if (!SendCommand(command).ok()) break;
+    CountOp();
+    Tensor tensor =
+        NewTensor(handle, entry.spec, MakeRef<StorageState>(entry.storage));
+    if (entry.requires_grad) {
+      command.Clear();
+      command.mutable_set_requires_grad()->set_handle(handle);
+      command.mutable_set_requires_grad()->set_requires_grad(true);
+      tensor->requires_grad = true;
+      tensor->node = MakeRef<GraphNode>();
+      tensor->node->tensor = tensor.get();
+      static_cast<void>(SendCommand(command));
+    }
+    result.emplace_back(name, std::move(tensor));
+  }
+  return result;
+}
+
+absl::Status SessionCore::Close(bool keep) {
+  if (!usable()) {
+    return ForkGeneration() == fork_generation_ ? absl::OkStatus() : Unusable();
+  }
+  absl::Status status;
+  if (keep) {
+    // What was sent must be applied before the session is left alone.
+    const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
+    status = Synchronize([deadline] { return absl::Now() > deadline; });
+    if (!usable()) return status;
+    // A failure of some op has been told or will be read; it is not this
+    // call's.
+    if (!absl::IsCancelled(status)) status = absl::OkStatus();
+  }
+  status.Update(connection_->Goodbye(keep));
+  End(absl::FailedPreconditionError(absl::StrCat(
+      "[session] the session at ", address_, " is closed. Connect again.")));
+  connection_->Wake();
+  return status;
+}
+
+absl::StatusOr<std::string> SessionCore::Stats() {
+  if (!usable()) return Unusable();
+  {
+    absl::MutexLock lock(&mutex_);
+    absl::Status status = SendReleases();
+    if (!status.ok()) return status;
+  }
+  absl::StatusOr<wire::StatsReply> reply = connection_->Stats();
+  if (!reply.ok()) return reply.status();
+  return reply->SerializeAsString();
+}
+
+}  // namespace holdfast::client

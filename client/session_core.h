@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: the session, whatever the transport: names tensors, encodes
+// commands in order, keeps the gradient graph's shadow, matches reads with
+// their results.
+//
+// Locks: `mutex_` makes the stream of commands (handles, graph, pending
+// releases); `reads_mutex_` guards the reads. Neither is taken inside the
+// other. A Tensor must never be dropped under `mutex_`, since its destructor
+// takes it: whoever replaces one keeps the old one until after the lock.
+#ifndef HOLDFAST_CLIENT_SESSION_CORE_H_
+#define HOLDFAST_CLIENT_SESSION_CORE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "client/batch_writer.h"
+#include "client/connection.h"
+#include "client/export_hold.h"
+#include "client/session.h"
+
+namespace holdfast::client {
+
+inline constexpr uint32_t kNoSuchOp = ~0u;
+
+class SessionCore final : public Session {
+ public:
+  // `daemon`: what must live as long as the session (a private daemon), or
+  // null. Fails where the server's op table cannot be understood.
+  static absl::StatusOr<std::shared_ptr<Session>> Create(
+      std::unique_ptr<Connection> connection, std::string address,
+      std::shared_ptr<void> daemon, double timeout_seconds);
+  ~SessionCore() override;
+
+  absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
+                     bool inplace, bool record,
+                     absl::Span<Tensor> outputs) override;
+  absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
+                             const void* data) override;
+  absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
+      DType dtype, absl::Span<const int64_t> shape) override;
+
+  absl::Status SetRequiresGrad(const Tensor& tensor, bool value) override;
+  absl::Status RetainGrad(const Tensor& tensor) override;
+  Tensor GetGrad(const Tensor& tensor) override;
+  absl::Status SetGrad(const Tensor& tensor, Tensor gradient) override;
+  absl::Status Backward(absl::Span<const Tensor> roots,
+                        absl::Span<const Tensor> gradients,
+                        absl::Span<const Tensor> inputs, bool retain_graph,
+                        bool create_graph) override;
+  absl::StatusOr<std::vector<Tensor>> Grad(absl::Span<const Tensor> outputs,
+                                           absl::Span<const Tensor> gradients,
+                                           absl::Span<const Tensor> inputs,
+                                           bool retain_graph, bool create_graph,
+                                           bool allow_unused) override;
+
+  absl::StatusOr<uint64_t> StartRead(const Tensor& tensor, bool place) override;
+  absl::StatusOr<ReadValue> WaitRead(
+      uint64_t id, const std::function<bool()>& interrupted) override;
+  bool ReadReady(uint64_t id) override;
+  absl::Status Synchronize(const std::function<bool()>& interrupted) override;
+
+  absl::Status SetSeed(uint64_t seed) override;
+  absl::Status Keep(const std::string& name, const Tensor& tensor) override;
+  std::vector<std::pair<std::string, Tensor>> Kept() override;
+  absl::Status Close(bool keep) override;
+  absl::StatusOr<std::string> Stats() override;
+
+  const std::string& transport() const override { return transport_; }
+  const std::string& address() const override { return address_; }
+  const std::string& device() const override { return hello_.device(); }
+  const std::string& server() const override { return hello_.server(); }
+  bool closed() const override { return !usable(); }
+  uint64_t last_op_sequence() const override {
+    return op_sequence_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct PendingRead {
+    bool barrier = false;  // no value, only "everything before is done"
+    TensorSpec spec;
+    std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
+    Tensor copy;                       // a placed read of a copy of it
+    bool done = false;
+    wire::ReadResult result;
+  };
+  struct KeptEntry {
+    uint64_t handle = 0;  // ours; released when the name is dropped
+    TensorSpec spec;
+    RefPtr<StorageState> storage;
+    bool requires_grad = false;
+  };
+
+  SessionCore(std::unique_ptr<Connection> connection, std::string address,
+              std::shared_ptr<void> daemon, double timeout_seconds);
+
+  // Learns the server's op ids.
+  absl::Status ReadOpTable();
+  void Release(TensorState& dying) override;
+
+  // ---- session_core.cc
+  bool usable() const;
+  // Why the session cannot be used. REQUIRES: !usable().
+  absl::Status Unusable() const;
+  // Ends the session for good; the first reason stays.
+  void End(const absl::Status& reason);
+  absl::Status CheckOwner(absl::string_view op, const Tensor& tensor) const;
+  std::shared_ptr<Session> Self();
+  Tensor NewTensor(uint64_t handle, TensorSpec spec,
+                   RefPtr<StorageState> storage = nullptr);
+
+  absl::Status Send(EncodedCommand command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends one of the rare commands; pending releases travel with it.
+  absl::Status SendCommand(const wire::Command& command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendReleases() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One more command that the server counts.
+  void CountOp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    op_sequence_.store(op_sequence_.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
+  }
+  void Attend();  // the attendant's loop
+  absl::StatusOr<Tensor> SendPut(wire::Put put, TensorSpec spec);
+
+  // ---- session_grad.cc
+  absl::Status CheckInplace(const OpSchema& schema, const Tensor& tensor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordOutputs(const OpSchema& schema, absl::Span<const Tensor> inputs,
+                     absl::Span<const Tensor> outputs, bool inplace)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoots(absl::Span<const Tensor> roots,
+                          absl::Span<const Tensor> gradients)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct BackwardPlan;
+  // Starts the message; finds what the roots reach. `plan.targets` is given.
+  absl::Status PlanBackward(absl::Span<const Tensor> roots,
+                            absl::Span<const Tensor> gradients,
+                            bool retain_graph, bool create_graph,
+                            BackwardPlan* plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A tensor for the gradient of `of`, named in the message.
+  Tensor NameGradient(const TensorState& of, BackwardPlan* plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendBackward(const BackwardPlan& plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits where the program looks at memory that backward may touch.
+  absl::Status AfterBackward();
+
+  // ---- session_reads.cc
+  absl::StatusOr<uint64_t> SendRead(std::unique_ptr<PendingRead> read,
+                                    uint64_t handle, bool place);
+  // Takes in events until one comes or the deadline passes.
+  absl::Status Pump(absl::Time deadline);
+  void HandleEvent(wire::Event event);
+  absl::Status FillValue(PendingRead& read, ReadValue* value);
+
+  const std::unique_ptr<Connection> connection_;
+  const std::shared_ptr<void> daemon_;
+  const wire::HelloReply hello_;
+  const std::string address_;
+  const std::string transport_;
+  const bool local_;  // shares memory with the daemon
+  const double timeout_seconds_;
+  const uint32_t fork_generation_;
+  std::vector<uint32_t> op_ids_;  // by OpId; kNoSuchOp where it is missing
+
+  std::atomic<bool> ended_{false};
+  std::atomic<uint64_t> op_sequence_{0};
+  std::atomic<int64_t> exports_{0};  // ExportHolds alive
+
+  absl::Mutex mutex_;
+  BatchWriter writer_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_handle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> releases_ ABSL_GUARDED_BY(mutex_);
+  bool attending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, KeptEntry> kept_ ABSL_GUARDED_BY(mutex_);
+
+  mutable std::mutex end_mutex_;
+  absl::Status end_reason_ ABSL_GUARDED_BY(end_mutex_);
+
+  std::mutex reads_mutex_;
+  std::condition_variable read_done_;
+  bool pumping_ ABSL_GUARDED_BY(reads_mutex_) = false;
+  uint64_t next_read_ ABSL_GUARDED_BY(reads_mutex_) = 1;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<PendingRead>> reads_
+      ABSL_GUARDED_BY(reads_mutex_);
+
+  std::atomic<bool> stopping_{false};
+  std::unique_ptr<std::thread> attendant_;
+};
+
+}  // namespace holdfast::client
+
+#endif  // HOLDFAST_CLIENT_SESSION_CORE_H_

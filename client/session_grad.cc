@@ -1,0 +1,418 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: gradients. The engine is on the server; here is what must be
+// known at the call: which gradients will exist, and PyTorch's errors.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/session_core.h"
+
+namespace holdfast::client {
+namespace {
+
+constexpr char kSecondTime[] =
+    "[backward] Trying to backward through the graph a second time (or "
+    "directly access saved tensors after they have already been freed). Saved "
+    "intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time.";
+
+using Edges = absl::InlinedVector<RefPtr<GraphNode>, 2>;
+
+// What a gradient of `tensor` would flow to.
+void AddEdges(const TensorState& tensor, Edges* edges) {
+  if (tensor.node) edges->push_back(tensor.node);
+  const RefPtr<GraphNode>& written = tensor.storage()->written_by;
+  if (written && written != tensor.node) edges->push_back(written);
+}
+
+bool IsLeafNode(const GraphNode& node) { return node.op == OpId::kCount; }
+
+// The tensor's history becomes `node`; a tensor that keeps its gradient takes
+// that wish along.
+void MoveHistory(TensorState* tensor, RefPtr<GraphNode> node) {
+  if (tensor->retains_grad) {
+    if (tensor->node) tensor->node->tensor = nullptr;
+    node->tensor = tensor;
+  }
+  tensor->node = std::move(node);
+  tensor->requires_grad = true;
+  tensor->is_leaf = false;
+}
+
+}  // namespace
+
+// ---- recording
+
+absl::Status SessionCore::CheckInplace(const OpSchema& schema,
+                                       const Tensor& tensor) {
+  if (!tensor->requires_grad) return absl::OkStatus();
+  const char* what = nullptr;
+  if (tensor->is_leaf) {
+    what =
+        "a leaf Variable that requires grad is being used in an in-place "
+        "operation.";
+  } else {
+    const GraphNode* node = tensor->node.get();
+    while (node != nullptr && !IsLeafNode(*node) &&
+           GetOp(node->op).has(kView) && node->inputs.size() == 1) {
+      node = node->inputs[0].get();
+      if (node != nullptr && IsLeafNode(*node)) {
+        what =
+            "a view of a leaf Variable that requires grad is being used in "
+            "an in-place operation.";
+      }
+    }
+  }
+  if (what == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "[", schema.name, "_] ", what, " Got ", tensor->spec().ToString(), "."));
+}
+
+void SessionCore::RecordOutputs(const OpSchema& schema,
+                                absl::Span<const Tensor> inputs,
+                                absl::Span<const Tensor> outputs,
+                                bool inplace) {
+  const auto new_node = [&] {
+    RefPtr<GraphNode> node = MakeRef<GraphNode>();
+    node->op = schema.id;
+    for (const Tensor& input : inputs) {
+      if (input) AddEdges(*input, &node->inputs);
+    }
+    return node;
+  };
+  if (inplace) {
+    TensorState* tensor = inputs[0].get();
+    if (!IsFloat(tensor->spec().dtype)) return;
+    MoveHistory(tensor, new_node());
+    // Views and bases of it see the write too.
+    const RefPtr<StorageState>& storage = tensor->storage();
+    if (!storage->unique()) storage->written_by = tensor->node;
+    return;
+  }
+  // A node each: nodes name tensors, not outputs.
+  for (const Tensor& output : outputs) {
+    if (!IsFloat(output->spec().dtype)) continue;
+    output->node = new_node();
+    output->requires_grad = true;
+    output->is_leaf = false;
+  }
+}
+
+// ---- marks
+
+absl::Status SessionCore::SetRequiresGrad(const Tensor& tensor, bool value) {
+  if (!usable()) return Unusable();
+  absl::Status status = CheckOwner("requires_grad_", tensor);
+  if (!status.ok()) return status;
+  if (value && !IsFloat(tensor->spec().dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[requires_grad_] only Tensors of floating point dtype can require "
+        "gradients. Got ",
+        tensor->spec().ToString(), "."));
+  }
+  wire::Command command;
+  command.mutable_set_requires_grad()->set_handle(tensor->handle());
+  command.mutable_set_requires_grad()->set_requires_grad(value);
+  absl::MutexLock lock(&mutex_);
+  if (!tensor->is_leaf) {
+    if (value) return absl::OkStatus();  // it requires one already
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[requires_grad_] you can only change requires_grad flags of leaf "
+        "variables. If you want to use a computed variable in a subgraph that "
+        "doesn't require differentiation use var_no_grad = var.detach(). Got ",
+        tensor->spec().ToString(), "."));
+  }
+  if (tensor->requires_grad == value) return absl::OkStatus();
+  status = SendCommand(command);
+  if (!status.ok()) return status;
+  tensor->requires_grad = value;
+  if (value) {
+    tensor->node = MakeRef<GraphNode>();
+    tensor->node->tensor = tensor.get();
+  } else {
+    tensor->node->tensor = nullptr;
+    tensor->node.reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::RetainGrad(const Tensor& tensor) {
+  if (!usable()) return Unusable();
+  absl::Status status = CheckOwner("retain_grad", tensor);
+  if (!status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  if (!tensor->requires_grad) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("[retain_grad] can't retain_grad on Tensor that has "
+                     "requires_grad=False. Got ",
+                     tensor->spec().ToString(), "."));
+  }
+  if (tensor->is_leaf || tensor->retains_grad) return absl::OkStatus();
+  tensor->retains_grad = true;
+  tensor->node->tensor = tensor.get();
+  return absl::OkStatus();
+}
+
+Tensor SessionCore::GetGrad(const Tensor& tensor) {
+  absl::MutexLock lock(&mutex_);
+  return tensor->grad;
+}
+
+absl::Status SessionCore::SetGrad(const Tensor& tensor, Tensor gradient) {
+  if (gradient) {
+    absl::Status status = CheckOwner("grad", gradient);
+    if (!status.ok()) return status;
+    if (gradient->spec().shape != tensor->spec().shape ||
+        gradient->spec().dtype != tensor->spec().dtype) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[grad] the assigned gradient must have the tensor's shape and "
+          "dtype. Got grad=",
+          gradient->spec().ToString(), ", tensor=", tensor->spec().ToString(),
+          "."));
+    }
+    if (gradient == tensor) {
+      return absl::InvalidArgumentError(
+          "[grad] can't assign Variable as its own grad.");
+    }
+  }
+  // The old gradient leaves with the argument, after the lock.
+  absl::MutexLock lock(&mutex_);
+  Tensor old = std::move(tensor->grad);
+  tensor->grad = std::move(gradient);
+  gradient = std::move(old);
+  return absl::OkStatus();
+}
+
+// ---- backward
+
+struct SessionCore::BackwardPlan {
+  wire::Command command;
+  std::vector<GraphNode*> targets;  // empty: every leaf reached
+  std::vector<RefPtr<GraphNode>> roots;
+  Edges gradient_edges;  // what the weights of the roots depend on
+  Reach reach;
+};
+
+absl::Status SessionCore::CheckRoots(absl::Span<const Tensor> roots,
+                                     absl::Span<const Tensor> gradients) {
+  if (roots.empty()) {
+    return absl::InvalidArgumentError(
+        "[backward] there must be a tensor to differentiate. Got none.");
+  }
+  if (!gradients.empty() && gradients.size() != roots.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[backward] there must be one gradient per tensor. Got ",
+        gradients.size(), " gradients for ", roots.size(), " tensors."));
+  }
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const TensorState& root = *roots[i];
+    absl::Status status = CheckOwner("backward", roots[i]);
+    if (!status.ok()) return status;
+    if (!root.NeedsGrad()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[backward] element ", i,
+          " of tensors does not require grad and does not have a grad_fn. Got ",
+          root.spec().ToString(), "."));
+    }
+    if (gradients.empty() || !gradients[i]) {
+      if (root.spec().numel() != 1) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "[backward] grad can be implicitly created only for scalar "
+            "outputs. Got ",
+            root.spec().ToString(), "."));
+      }
+      continue;
+    }
+    status = CheckOwner("backward", gradients[i]);
+    if (!status.ok()) return status;
+    if (gradients[i]->spec().shape != root.spec().shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("[backward] Mismatch in shape: grad_output[", i,
+                       "] must have the shape of output[", i,
+                       "]. Got grad_output=", gradients[i]->spec().ToString(),
+                       ", output=", root.spec().ToString(), "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::PlanBackward(absl::Span<const Tensor> roots,
+                                       absl::Span<const Tensor> gradients,
+                                       bool retain_graph, bool create_graph,
+                                       BackwardPlan* plan) {
+  absl::Status status = CheckRoots(roots, gradients);
+  if (!status.ok()) return status;
+  wire::Backward* backward = plan->command.mutable_backward();
+  backward->set_retain_graph(retain_graph);
+  backward->set_create_graph(create_graph);
+  // Our graph errs towards "depends", so the server must not insist.
+  backward->set_allow_unused(true);
+  Edges edges;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    backward->add_roots(roots[i]->handle());
+    AddEdges(*roots[i], &edges);
+    const bool weighted = !gradients.empty() && gradients[i];
+    backward->add_gradients(weighted ? gradients[i]->handle() : 0);
+    if (weighted) AddEdges(*gradients[i], &plan->gradient_edges);
+  }
+  plan->roots.assign(edges.begin(), edges.end());
+  plan->reach = FindReach(plan->roots, plan->targets);
+  bool missed = plan->targets.empty();
+  for (const GraphNode* target : plan->targets) {
+    missed |= target == nullptr || !target->on_path;
+  }
+  // Behind a released node nothing can be told; if all is found without it,
+  // the server knows whether it is needed.
+  if (plan->reach.released && missed) {
+    return absl::FailedPreconditionError(kSecondTime);
+  }
+  return absl::OkStatus();
+}
+
+Tensor SessionCore::NameGradient(const TensorState& of, BackwardPlan* plan) {
+  wire::Backward* backward = plan->command.mutable_backward();
+  const uint64_t handle = next_handle_++;
+  wire::Backward::Target* target = backward->add_targets();
+  target->set_tensor(of.handle());
+  target->set_grad(handle);
+  Tensor gradient =
+      NewTensor(handle, ContiguousSpec(of.spec().dtype, of.spec().shape));
+  if (!backward->create_graph()) return gradient;
+  // It depends on what the roots depend on, and on their weights.
+  RefPtr<GraphNode> node = MakeRef<GraphNode>();
+  node->op = OpId::add;  // any op that is no view
+  node->inputs.assign(plan->roots.begin(), plan->roots.end());
+  for (const auto& edge : plan->gradient_edges) node->inputs.push_back(edge);
+  gradient->node = std::move(node);
+  gradient->requires_grad = true;
+  gradient->is_leaf = false;
+  return gradient;
+}
+
+absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
+  absl::Status status = SendCommand(plan.command);
+  if (!status.ok()) return status;
+  CountOp();
+  if (!plan.command.backward().retain_graph()) {
+    ReleaseGraph(plan.reach);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::AfterBackward() {
+  // Gradients accumulate in place, and rules read what was saved.
+  if (exports_.load(std::memory_order_relaxed) == 0) return absl::OkStatus();
+  return Synchronize(nullptr);
+}
+
+absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
+                                   absl::Span<const Tensor> gradients,
+                                   absl::Span<const Tensor> inputs,
+                                   bool retain_graph, bool create_graph) {
+  if (!usable()) return Unusable();
+  for (const Tensor& input : inputs) {
+    absl::Status status = CheckOwner("backward", input);
+    if (!status.ok()) return status;
+  }
+  {
+    BackwardPlan plan;
+    absl::MutexLock lock(&mutex_);
+    for (const Tensor& input : inputs) {
+      if (!input->requires_grad) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "[backward] one of the inputs does not require grad. Got ",
+            input->spec().ToString(), "."));
+      }
+      plan.targets.push_back(input->node.get());
+    }
+    absl::Status status =
+        PlanBackward(roots, gradients, retain_graph, create_graph, &plan);
+    if (!status.ok()) return status;
+    std::vector<TensorState*> tensors = plan.reach.tensors;
+    if (!inputs.empty()) {
+      tensors.clear();
+      for (const Tensor& input : inputs) {
+        if (input->node->on_path) tensors.push_back(input.get());
+      }
+    }
+    if (tensors.empty()) return absl::OkStatus();
+    // Some may be dying on another thread: their destructors wait for this
+    // lock before they touch anything, so filling in a gradient is safe, and
+    // taking a reference is not.
+    for (TensorState* tensor : tensors) {
+      if (!tensor->grad) {
+        tensor->grad = NameGradient(*tensor, &plan);
+        continue;
+      }
+      auto* target = plan.command.mutable_backward()->add_targets();
+      target->set_tensor(tensor->handle());
+      target->set_grad(tensor->grad->handle());
+      target->set_accumulate(true);
+      if (!create_graph) continue;
+      RefPtr<GraphNode> sum = MakeRef<GraphNode>();
+      sum->op = OpId::add;
+      sum->inputs.assign(plan.roots.begin(), plan.roots.end());
+      AddEdges(*tensor->grad, &sum->inputs);
+      MoveHistory(tensor->grad.get(), std::move(sum));
+    }
+    status = SendBackward(plan);
+    if (!status.ok()) return status;
+  }
+  return AfterBackward();
+}
+
+absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
+    absl::Span<const Tensor> outputs, absl::Span<const Tensor> gradients,
+    absl::Span<const Tensor> inputs, bool retain_graph, bool create_graph,
+    bool allow_unused) {
+  if (!usable()) return Unusable();
+  if (inputs.empty()) {
+    return absl::InvalidArgumentError(
+        "[grad] there must be a tensor to differentiate with respect to. Got "
+        "none.");
+  }
+  for (const Tensor& input : inputs) {
+    absl::Status status = CheckOwner("grad", input);
+    if (!status.ok()) return status;
+  }
+  std::vector<Tensor> result;  // outlives the lock
+  {
+    BackwardPlan plan;
+    absl::MutexLock lock(&mutex_);
+    for (const Tensor& input : inputs) {
+      if (!input->NeedsGrad()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "[grad] One of the differentiated Tensors does not require grad. "
+            "Got ",
+            input->spec().ToString(), "."));
+      }
+      plan.targets.push_back(input->node.get());
+    }
+    absl::Status status =
+        PlanBackward(outputs, gradients, retain_graph, create_graph, &plan);
+    if (!status.ok()) return status;
+    for (const Tensor& input : inputs) {
+      if (!allow_unused && !(input->node && input->node->on_path)) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "[grad] One of the differentiated Tensors appears to not have been "
+            "used in the graph. Set allow_unused=True if this is the desired "
+            "behavior. Got ",
+            input->spec().ToString(), "."));
+      }
+    }
+    for (const Tensor& input : inputs) {
+      const bool used = input->node && input->node->on_path;
+      result.push_back(used ? NameGradient(*input, &plan) : nullptr);
+    }
+    if (plan.command.backward().targets().empty()) return result;
+    status = SendBackward(plan);
+    if (!status.ok()) return status;
+  }
+  absl::Status status = AfterBackward();
+  if (!status.ok()) return status;
+  return result;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: reads, the only waits. One waiting thread at a time takes in
+// events for all.
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/fork_guard.h"
+#include "client/session_core.h"
+
+namespace holdfast::client {
+namespace {
+
+// How often a wait looks up: for interrupts, and for a change of pump.
+constexpr std::chrono::milliseconds kSlice(50);
+
+struct OwnedBytes {
+  std::string bytes;
+};
+
+// A private copy in shared memory: the mapping and the tensor behind it.
+struct OwnedTensor {
+  Tensor tensor;
+  std::shared_ptr<void> mapping;
+};
+
+absl::StatusOr<TensorSpec> ReadSpec(const wire::TensorSpec& message) {
+  TensorSpec spec;
+  spec.dtype = static_cast<DType>(message.dtype());
+  spec.shape.assign(message.shape().begin(), message.shape().end());
+  if (message.strides().empty()) {
+    spec.strides = ContiguousStrides(spec.shape);
+  } else {
+    spec.strides.assign(message.strides().begin(), message.strides().end());
+  }
+  spec.offset = message.offset();
+  return spec;
+}
+
+absl::Status Unexpected(const TensorSpec& want, absl::string_view got) {
+  return absl::InternalError(
+      absl::StrCat("[read] the daemon's answer must fit the tensor. Got ", got,
+                   " for ", want.ToString(), "."));
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> SessionCore::SendRead(
+    std::unique_ptr<PendingRead> read, uint64_t handle, bool place) {
+  wire::Command command;
+  wire::Read* message = command.mutable_read();
+  message->set_handle(handle);
+  message->set_place(place);
+  uint64_t id = 0;
+  {
+    std::lock_guard<std::mutex> lock(reads_mutex_);
+    id = next_read_++;
+    reads_[id] = std::move(read);
+  }
+  message->set_id(id);
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    status = SendCommand(command);
+  }
+  if (status.ok()) return id;
+  std::unique_ptr<PendingRead> failed;  // dropped after the lock
+  std::lock_guard<std::mutex> lock(reads_mutex_);
+  failed = std::move(reads_[id]);
+  reads_.erase(id);
+  return status;
+}
+
+absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
+                                                bool place) {
+  if (!usable()) return Unusable();
+  absl::Status status = CheckOwner("read", tensor);
+  if (!status.ok()) return status;
+  auto read = std::make_unique<PendingRead>();
+  read->spec = tensor->spec();
+  uint64_t handle = tensor->handle();
+  if (!local_) {
+    place = false;
+  } else if (place) {
+    read->hold = std::make_unique<ExportHold>(tensor, &exports_);
+  } else if (static_cast<uint64_t>(tensor->spec().nbytes()) >
+             hello_.inline_limit()) {
+    // Too large for the ring: a copy on the server that only we look at.
+    const Attrs clone(&GetOp(OpId::clone));
+    status = Apply(clone, {&tensor, 1}, /*inplace=*/false, /*record=*/false,
+                   {&read->copy, 1});
+    if (!status.ok()) return status;
+    handle = read->copy->handle();
+    place = true;
+  }
+  return SendRead(std::move(read), handle, place);
+}
+
+absl::StatusOr<ReadValue> SessionCore::WaitRead(
+    uint64_t id, const std::function<bool()>& interrupted) {
+  if (ForkGeneration() != fork_generation_) return Unusable();
+  std::unique_ptr<PendingRead> taken;  // dropped after the lock
+  absl::Status failure;
+  {
+    std::unique_lock<std::mutex> lock(reads_mutex_);
+    const auto found = reads_.find(id);
+    if (found == reads_.end()) {
+      return absl::NotFoundError(absl::StrCat(
+          "[read] each read is waited for once. Got id ", id, "."));
+    }
+    PendingRead* read = found->second.get();  // only we erase it
+    while (!read->done) {
+      if (ended_.load(std::memory_order_acquire)) {
+        failure = Unusable();
+        break;
+      }
+      if (pumping_) {
+        read_done_.wait_for(lock, kSlice);
+      } else {
+        pumping_ = true;
+        lock.unlock();
+        const absl::Status status =
+            Pump(absl::Now() + absl::FromChrono(kSlice));
+        if (!status.ok()) End(status);
+        lock.lock();
+        pumping_ = false;
+        read_done_.notify_all();
+        if (read->done) break;
+      }
+      if (interrupted == nullptr) continue;
+      lock.unlock();
+      const bool stop = interrupted();
+      lock.lock();
+      if (stop && !read->done) {
+        failure = absl::CancelledError("[read] the wait was interrupted.");
+        break;
+      }
+    }
+    const auto mine = reads_.find(id);
+    taken = std::move(mine->second);
+    reads_.erase(mine);
+  }
+  if (!failure.ok()) return failure;
+  ReadValue value;
+  failure = FillValue(*taken, &value);
+  if (!failure.ok()) return failure;
+  return value;
+}
+
+bool SessionCore::ReadReady(uint64_t id) {
+  if (!usable()) return true;
+  std::unique_lock<std::mutex> lock(reads_mutex_);
+  const auto done = [&] {
+    const auto found = reads_.find(id);
+    return found == reads_.end() || found->second->done;
+  };
+  if (done() || pumping_) return done();
+  pumping_ = true;
+  lock.unlock();
+  const absl::Status status = Pump(absl::InfinitePast());
+  if (!status.ok()) End(status);
+  lock.lock();
+  pumping_ = false;
+  read_done_.notify_all();
+  return done() || ended_.load(std::memory_order_acquire);
+}
+
+absl::Status SessionCore::Synchronize(
+    const std::function<bool()>& interrupted) {
+  if (!usable()) return Unusable();
+  auto read = std::make_unique<PendingRead>();
+  read->barrier = true;
+  absl::StatusOr<uint64_t> id = SendRead(std::move(read), 0, false);
+  if (!id.ok()) return id.status();
+  return WaitRead(*id, interrupted).status();
+}
+
+absl::Status SessionCore::Pump(absl::Time deadline) {
+  wire::Event event;
+  absl::StatusOr<bool> got = connection_->NextEvent(deadline, &event);
+  while (got.ok() && *got) {
+    HandleEvent(std::move(event));
+    event.Clear();
+    got = connection_->NextEvent(absl::InfinitePast(), &event);
+  }
+  return got.status();
+}
+
+void SessionCore::HandleEvent(wire::Event event) {
+  if (event.has_session_error()) {
+    End(ToAbslStatus(event.session_error()));
+  } else if (event.has_read()) {
+    std::lock_guard<std::mutex> lock(reads_mutex_);
+    const auto found = reads_.find(event.read().id());
+    if (found == reads_.end()) return;  // its wait was interrupted
+    found->second->result = std::move(*event.mutable_read());
+    found->second->done = true;
+    read_done_.notify_all();
+  }
+}
+
+absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
+  wire::ReadResult& result = read.result;
+  if (result.status().code() != 0) return ToAbslStatus(result.status());
+  if (read.barrier) return absl::OkStatus();
+  value->spec = ContiguousSpec(read.spec.dtype, read.spec.shape);
+  const uint64_t bytes = value->spec.nbytes();
+  switch (result.value_case()) {
+    case wire::ReadResult::kPlace: {
+      absl::StatusOr<TensorSpec> spec = ReadSpec(result.spec());
+      if (!spec.ok()) return spec.status();
+      if (spec->dtype != read.spec.dtype || spec->shape != read.spec.shape ||
+          spec->strides.size() != spec->shape.size() ||
+          !CheckFits(*spec, result.place().bytes()).ok()) {
+        return Unexpected(read.spec, result.spec().ShortDebugString());
+      }
+      absl::StatusOr<MappedBytes> memory = connection_->Locate(result.place());
+      if (!memory.ok()) return memory.status();
+      value->data = memory->data;
+      if (read.hold) {
+        value->spec = *spec;
+        value->placed = true;
+        read.hold->set_mapping(std::move(memory->owner));
+        value->owner = std::shared_ptr<ExportHold>(std::move(read.hold));
+      } else {
+        if (!spec->contiguous()) {
+          return Unexpected(read.spec, "a copy with gaps");
+        }
+        value->data = memory->data + spec->offset * ItemSize(spec->dtype);
+        value->owner = std::make_shared<OwnedTensor>(
+            OwnedTensor{std::move(read.copy), std::move(memory->owner)});
+      }
+      return absl::OkStatus();
+    }
+    case wire::ReadResult::kDownload: {
+      auto owned = std::make_shared<OwnedBytes>();
+      absl::Status status =
+          connection_->Download(result.download(), bytes, &owned->bytes);
+      if (!status.ok()) return status;
+      value->data = owned->bytes.data();
+      value->owner = std::move(owned);
+      return absl::OkStatus();
+    }
+    default: {
+      if (result.data().size() != bytes) {
+        return Unexpected(read.spec,
+                          absl::StrCat(result.data().size(), " bytes"));
+      }
+      auto owned = std::make_shared<OwnedBytes>();
+      owned->bytes = std::move(*result.mutable_data());
+      value->data = owned->bytes.data();
+      value->owner = std::move(owned);
+      return absl::OkStatus();
+    }
+  }
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/shm_connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+
+namespace holdfast::client {
+namespace {
+
+// Bytes that may travel in a command; more goes through a block, where the
+// server need not copy it again.
+constexpr uint64_t kInlineBytes = 32 << 10;
+// A hot daemon answers within microseconds; sleeping and waking costs tens.
+constexpr std::chrono::microseconds kSpin(50);
+// Another thread may take the doorbell's ring that was meant for us.
+constexpr absl::Duration kRecheck = absl::Milliseconds(5);
+
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+bool SeveralProcessors() {
+  static const bool several = std::thread::hardware_concurrency() > 1;
+  return several;
+}
+
+void Ring(const Fd& bell) {
+  const uint64_t one = 1;
+  while (write(bell.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void Silence(const Fd& bell) {
+  uint64_t value;
+  while (read(bell.get(), &value, sizeof(value)) < 0 && errno == EINTR) {
+  }
+}
+
+// Sleeps until `bell` rings or the peer of `socket` is gone. Returns the
+// socket's events, 0 for none.
+int Sleep(const Fd& bell, int socket, absl::Duration timeout) {
+  pollfd entries[] = {{bell.get(), POLLIN, 0}, {socket, POLLRDHUP, 0}};
+  const timespec wait =
+      absl::ToTimespec(std::max(timeout, absl::ZeroDuration()));
+  const int ready =
+      ppoll(entries, 2, timeout == absl::InfiniteDuration() ? nullptr : &wait,
+            nullptr);
+  if (ready <= 0) return 0;  // an interrupted sleep is a short one
+  if (entries[0].revents != 0) Silence(bell);
+  return entries[1].revents;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> ShmConnection::Open(
+    std::unique_ptr<LocalSocket> socket, const wire::HelloRequest& hello,
+    std::string address, double timeout_seconds) {
+  wire::LocalRequest request;
+  *request.mutable_hello() = hello;
+  std::vector<Fd> fds;
+  absl::StatusOr<wire::LocalReply> reply =
+      socket->Call(request, absl::Now() + absl::Seconds(timeout_seconds), &fds);
+  if (!reply.ok()) return reply.status();
+  absl::Status status = CheckHello(reply->hello(), address);
+  if (!status.ok()) return status;
+  if (fds.size() != 4) {
+    return absl::InternalError(absl::StrCat(
+        "[connect] the daemon must pass the rings and doorbells. Got ",
+        fds.size(), " descriptors from ", address, "."));
+  }
+  absl::StatusOr<RingMemory> submission = RingMemory::Map(fds[0].get());
+  if (!submission.ok()) return submission.status();
+  absl::StatusOr<RingMemory> completion = RingMemory::Map(fds[1].get());
+  if (!completion.ok()) return completion.status();
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake.get() < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[connect] no eventfd: ", strerror(errno), "."));
+  }
+  return std::unique_ptr<Connection>(new ShmConnection(
+      std::move(socket), std::move(address), timeout_seconds,
+      std::move(*reply->mutable_hello()),
+      {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
+       std::move(fds[3])},
+      *std::move(submission), *std::move(completion), std::move(wake)));
+}
+
+ShmConnection::ShmConnection(std::unique_ptr<LocalSocket> socket,
+                             std::string address, double timeout_seconds,
+                             wire::HelloReply hello, Descriptors descriptors,
+                             RingMemory submission, RingMemory completion,
+                             Fd wake)
+    : socket_(std::move(socket)),
+      address_(std::move(address)),
+      timeout_seconds_(timeout_seconds),
+      hello_(std::move(hello)),
+      descriptors_(std::move(descriptors)),
+      wake_(std::move(wake)),
+      submission_(std::move(submission)),
+      completion_(std::move(completion)),
+      arena_([this](uint64_t id, Fd* fd, uint64_t* bytes) {
+        wire::LocalRequest request;
+        request.set_map(id);
+        std::vector<Fd> fds;
+        absl::StatusOr<wire::LocalReply> reply =
+            socket_->Call(request, Deadline(), &fds);
+        if (!reply.ok()) return reply.status();
+        if (fds.size() != 1) {
+          return absl::InternalError(
+              "[memory] the daemon must pass the segment's descriptor.");
+        }
+        *fd = std::move(fds[0]);
+        *bytes = reply->segment().bytes();
+        return absl::OkStatus();
+      }),
+      writer_(&submission_),
+      sequence_(hello_.applied_batch()),
+      reader_(&completion_) {}
+
+absl::Time ShmConnection::Deadline() const {
+  return absl::Now() + absl::Seconds(timeout_seconds_);
+}
+
+absl::Status ShmConnection::Gone(const std::string& reason) {
+  if (closed_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[session] the session at ", address_, " is closed. Connect again."));
+  }
+  // A daemon that ends a session says why before it hangs up.
+  std::lock_guard<std::mutex> lock(events_mutex_);
+  static_cast<void>(DrainEvents());
+  for (const wire::Event& event : inbox_) {
+    if (event.has_session_error()) return ToAbslStatus(event.session_error());
+  }
+  return DaemonGone(address_, reason);
+}
+
+// ---- commands
+
+absl::Status ShmConnection::Send(EncodedCommand command) {
+  uint8_t* begin = PrependSequence(command.data, sequence_ + 1);
+  const size_t size = command.data + command.size - begin;
+  if (ABSL_PREDICT_FALSE(size > MaxRecord(submission_.capacity()))) {
+    return absl::OutOfRangeError(
+        absl::StrCat("[session] one command must have at most ",
+                     MaxRecord(submission_.capacity()), " bytes. Got ", size,
+                     "; pass fewer tensors at once."));
+  }
+  if (ABSL_PREDICT_FALSE(!writer_.TryWrite(begin, size))) {
+    absl::Status status = WriteWaiting(begin, size);
+    if (!status.ok()) return status;
+  }
+  ++sequence_;
+  if (ABSL_PREDICT_FALSE(writer_.ConsumerWaits())) {
+    Ring(descriptors_.server_bell);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShmConnection::WriteWaiting(const uint8_t* record, uint32_t size) {
+  while (!writer_.TryWrite(record, size)) {
+    if (writer_.Broken()) return Gone("it broke the submission ring");
+    if (!writer_.ArmForSpace(size)) continue;
+    {
+      std::lock_guard<std::mutex> lock(events_mutex_);
+      const size_t before = inbox_.size();
+      absl::Status status = DrainEvents();
+      if (!status.ok()) return status;
+      // A thread that sleeps for events may look at the inbox now.
+      if (inbox_.size() != before) Ring(descriptors_.client_bell);
+    }
+    if (Sleep(descriptors_.client_bell, socket_->fd(), kRecheck) != 0) {
+      return Gone("it closed the connection");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// ---- events
+
+absl::Status ShmConnection::DrainEvents() {
+  while (true) {
+    absl::StatusOr<bool> read = reader_.TryRead(&record_);
+    if (!read.ok()) return read.status();
+    if (!*read) return absl::OkStatus();
+    if (reader_.ProducerWaits()) Ring(descriptors_.server_bell);
+    wire::Event event;
+    if (!event.ParseFromString(record_)) {
+      return absl::InternalError(
+          absl::StrCat("[session] the daemon at ", address_,
+                       " must send events. Got a record that is none."));
+    }
+    inbox_.push_back(std::move(event));
+  }
+}
+
+absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
+                                              wire::Event* event) {
+  const bool wait = deadline != absl::InfinitePast();
+  std::unique_lock<std::mutex> lock(events_mutex_);
+  const auto take = [&]() -> absl::StatusOr<bool> {
+    if (inbox_.empty() && reader_.Ready()) {
+      absl::Status status = DrainEvents();
+      if (!status.ok()) return status;
+    }
+    if (inbox_.empty()) return false;
+    *event = std::move(inbox_.front());
+    inbox_.pop_front();
+    return true;
+  };
+  absl::StatusOr<bool> taken = take();
+  if (!taken.ok() || *taken || !wait) return taken;
+  if (SeveralProcessors()) {
+    const auto until = std::chrono::steady_clock::now() + kSpin;
+    do {
+      for (int i = 0; i < 64 && !reader_.Ready(); ++i) Pause();
+      taken = take();
+      if (!taken.ok() || *taken) return taken;
+    } while (std::chrono::steady_clock::now() < until);
+  }
+  while (true) {
+    if (closed_) return Gone("");
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return false;
+    int hangup = 0;
+    if (reader_.Arm()) {
+      lock.unlock();
+      hangup = Sleep(descriptors_.client_bell, socket_->fd(), left);
+      lock.lock();
+    }
+    // What the daemon said before it went comes first.
+    taken = take();
+    if (!taken.ok() || *taken) return taken;
+    if (hangup != 0) {
+      lock.unlock();
+      return Gone("it closed the connection");
+    }
+  }
+}
+
+absl::Status ShmConnection::Watch(absl::Duration timeout) {
+  const int hangup = Sleep(wake_, socket_->fd(), timeout);
+  if (closed_ || hangup != 0) return Gone("it closed the connection");
+  return absl::OkStatus();
+}
+
+void ShmConnection::Wake() { Ring(wake_); }
+
+// ---- bulk data
+
+uint64_t ShmConnection::inline_limit() const {
+  return hello_.inline_limit() == 0
+             ? kInlineBytes
+             : std::min(kInlineBytes, hello_.inline_limit());
+}
+
+absl::StatusOr<MappedBlock> ShmConnection::Allocate(uint64_t bytes) {
+  wire::LocalRequest request;
+  request.set_allocate(bytes);
+  absl::StatusOr<wire::LocalReply> reply = socket_->Call(request, Deadline());
+  if (!reply.ok()) return reply.status();
+  MappedBlock block;
+  block.id = reply->block().id();
+  absl::StatusOr<MappedBytes> memory = arena_.Locate(reply->block().place());
+  if (!memory.ok()) return memory.status();
+  if (memory->bytes < bytes) {
+    return absl::InternalError(
+        absl::StrCat("[memory] a block must have the size asked for. Got ",
+                     memory->bytes, " instead of ", bytes, " bytes."));
+  }
+  block.memory = *std::move(memory);
+  return block;
+}
+
+absl::Status ShmConnection::Upload(const void* data, uint64_t bytes,
+                                   wire::Put* put) {
+  absl::StatusOr<MappedBlock> block = Allocate(bytes);
+  if (!block.ok()) return block.status();
+  CopyToShared(block->memory.data, data, bytes);
+  put->set_block(block->id);
+  return absl::OkStatus();
+}
+
+absl::Status ShmConnection::Download(uint64_t id, uint64_t, std::string*) {
+  return absl::InternalError(absl::StrCat(
+      "[read] a local session must not be told to download. Got id ", id, "."));
+}
+
+absl::StatusOr<MappedBytes> ShmConnection::Locate(const wire::Place& place) {
+  return arena_.Locate(place);
+}
+
+// ---- control
+
+absl::StatusOr<wire::StatsReply> ShmConnection::Stats() {
+  wire::LocalRequest request;
+  request.mutable_stats();
+  absl::StatusOr<wire::LocalReply> reply = socket_->Call(request, Deadline());
+  if (!reply.ok()) return reply.status();
+  return std::move(*reply->mutable_stats());
+}
+
+absl::Status ShmConnection::Goodbye(bool keep) {
+  wire::LocalRequest request;
+  request.mutable_goodbye()->set_session_token(hello_.session_token());
+  request.mutable_goodbye()->set_keep(keep);
+  absl::Status status = socket_->Call(request, Deadline()).status();
+  closed_ = true;
+  return status;
+}
+
+}  // namespace holdfast::client
