@@ -25,7 +25,7 @@ Converted IntFromLong(PyObject* object, int64_t* value) {
                                                      : Converted::kYes;
 }
 
-// numpy.bool_ offers neither __index__ nor an ordinary __float__.
+// numpy.bool_ claims to be an index and a float, and warns when taken as one.
 bool IsNumpyBool(PyObject* object) {
   PyRef name(PyObject_GetAttrString(
       reinterpret_cast<PyObject*>(Py_TYPE(object)), "__name__"));
@@ -44,15 +44,8 @@ Converted ForeignNumber(PyObject* object, AttrValue* value) {
   if (PySequence_Check(object) || PyUnicode_Check(object)) {
     return Converted::kNo;
   }
-  if (PyIndex_Check(object)) {
-    PyRef index(PyNumber_Index(object));
-    int64_t integer = 0;
-    if (!index) return Converted::kError;
-    const Converted result = IntFromLong(index.get(), &integer);
-    if (result == Converted::kYes) *value = integer;
-    return result;
-  }
-  if (PyType_GetSlot(Py_TYPE(object), Py_nb_float) == nullptr) {
+  const bool is_index = PyIndex_Check(object) != 0;
+  if (!is_index && PyType_GetSlot(Py_TYPE(object), Py_nb_float) == nullptr) {
     return Converted::kNo;
   }
   if (IsNumpyBool(object)) {
@@ -60,6 +53,14 @@ Converted ForeignNumber(PyObject* object, AttrValue* value) {
     if (truth < 0) return Converted::kError;
     *value = truth != 0;
     return Converted::kYes;
+  }
+  if (is_index) {
+    PyRef index(PyNumber_Index(object));
+    int64_t integer = 0;
+    if (!index) return Converted::kError;
+    const Converted result = IntFromLong(index.get(), &integer);
+    if (result == Converted::kYes) *value = integer;
+    return result;
   }
   const double number = PyFloat_AsDouble(object);
   if (number == -1.0 && PyErr_Occurred() != nullptr) return Converted::kError;

@@ -227,16 +227,8 @@ PyObject* Grad(PyObject*, PyObject* args) {
 
 PyObject* RetainGrad(PyObject* self, PyObject*) {
   const Tensor& tensor = TensorOf(self);
-  if (!tensor->requires_grad || !tensor->node) {
-    PyErr_SetString(PyExc_RuntimeError,
-                    "can't retain_grad on Tensor that has "
-                    "requires_grad=False");
-    return nullptr;
-  }
-  if (!tensor->is_leaf) {
-    tensor->retains_grad = true;
-    tensor->node->tensor = tensor.get();
-  }
+  const absl::Status status = tensor->session()->RetainGrad(tensor);
+  if (!status.ok()) return RaiseStatus(status);
   Py_RETURN_NONE;
 }
 

@@ -116,7 +116,7 @@ PyObject* NewBuffer(const Tensor& tensor, ReadValue value) {
   exported->tensor = tensor;
   exported->data = static_cast<char*>(const_cast<void*>(value.data)) +
                    spec.offset * itemsize;
-  exported->shared = tensor->session()->transport() == "shm";
+  exported->shared = value.placed;
   for (size_t i = 0; i < spec.shape.size(); ++i) {
     exported->shape.push_back(static_cast<Py_ssize_t>(spec.shape[i]));
     exported->strides.push_back(static_cast<Py_ssize_t>(spec.strides[i]) *

@@ -224,11 +224,25 @@ bool Convert(const Binding& binding, const char* name,
   return true;
 }
 
+// The op whose overload runs on this thread: when the overload in turn passes
+// what does not fit, that is the caller's error.
+thread_local OpId g_in_overload = OpId::kCount;
+
+class ScopedOverload {
+ public:
+  explicit ScopedOverload(OpId id) : outer_(std::exchange(g_in_overload, id)) {}
+  ~ScopedOverload() { g_in_overload = outer_; }
+  ScopedOverload(const ScopedOverload&) = delete;
+  ScopedOverload& operator=(const ScopedOverload&) = delete;
+
+ private:
+  OpId outer_;
+};
+
 // The Python overload, with the arguments as they came.
 PyObject* CallOverload(const Binding& binding, bool inplace, PyObject* self,
                        PyObject* const* args, Py_ssize_t nargs,
                        PyObject* kwnames) {
-  PyErr_Clear();
   const int shift = self != nullptr ? 1 : 0;
   PyRef tuple(PyTuple_New(nargs + shift));
   PyRef keywords(PyDict_New());
@@ -252,6 +266,7 @@ PyObject* CallOverload(const Binding& binding, bool inplace, PyObject* self,
       PyDict_SetItemString(keywords.get(), "inplace_", Py_True) < 0) {
     return nullptr;
   }
+  const ScopedOverload scope(binding.schema->id);
   return PyObject_Call(binding.overload, tuple.get(), keywords.get());
 }
 
@@ -321,10 +336,21 @@ PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
   PyObject* result =
       CallPlain(binding, inplace, self, args, nargs, kwnames, &ran);
   if (result != nullptr || ran || binding.overload == nullptr ||
-      !PyErr_ExceptionMatches(PyExc_TypeError)) {
+      g_in_overload == id || !PyErr_ExceptionMatches(PyExc_TypeError)) {
     return result;
   }
-  return CallOverload(binding, inplace, self, args, nargs, kwnames);
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  result = CallOverload(binding, inplace, self, args, nargs, kwnames);
+  if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    // The arguments fit neither: the row's message names the public function.
+    PyErr_Restore(type, error, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(traceback);
+  return result;
 }
 
 PyObject* SetOverload(PyObject*, PyObject* args) {

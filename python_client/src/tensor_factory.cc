@@ -159,12 +159,6 @@ Tensor ShareOrCopy(PyObject* object) {
   return PutBuffer(object);
 }
 
-bool IsNumpyArray(PyObject* object) {
-  PyRef type = TypeName(object);
-  return type &&
-         PyUnicode_CompareWithASCIIString(type.get(), "numpy.ndarray") == 0;
-}
-
 // dtype=None or a dtype; anything else is an error.
 bool ParseDTypeArgument(PyObject* object, std::optional<DType>* dtype) {
   if (object == nullptr || object == Py_None) return true;
@@ -269,6 +263,12 @@ PyObject* EmptyShared(PyObject*, PyObject* args) {
 }
 
 }  // namespace
+
+bool IsNumpyArray(PyObject* object) {
+  PyRef type = TypeName(object);
+  return type &&
+         PyUnicode_CompareWithASCIIString(type.get(), "numpy.ndarray") == 0;
+}
 
 Tensor MakeTensor(PyObject* data, std::optional<DType> dtype) {
   if (IsTensor(data)) {

@@ -20,6 +20,8 @@ client::Tensor MakeTensor(PyObject* data, std::optional<DType> dtype);
 // The same for nested sequences and numbers only (nested_list.cc).
 client::Tensor MakeTensorFromList(PyObject* data, std::optional<DType> dtype);
 
+bool IsNumpyArray(PyObject* object);
+
 // tensor, as_tensor, from_numpy, empty_shared of the module.
 void AppendFactoryFunctions(std::vector<PyMethodDef>* functions);
 

@@ -124,20 +124,6 @@ PyObject* Detach(PyObject* self, PyObject*) {
   return self;
 }
 
-Py_ssize_t Length(PyObject* self) {
-  const TensorSpec& spec = SpecOf(self);
-  if (spec.rank() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
-    return -1;
-  }
-  return static_cast<Py_ssize_t>(spec.shape[0]);
-}
-
-PyObject* LengthMethod(PyObject* self, PyObject*) {
-  const Py_ssize_t length = Length(self);
-  return length < 0 ? nullptr : PyLong_FromSsize_t(length);
-}
-
 // An object of a subclass over the same elements, outside the graph: how
 // nn.Parameter is made.
 PyObject* MakeSubclass(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -195,7 +181,6 @@ const PyMethodDef kMethods[] = {
     {"detach_", Detach, METH_NOARGS, "Leaves the autograd graph, in place."},
     {"retain_grad", RetainGrad, METH_NOARGS,
      "Makes backward keep the gradient of this intermediate result."},
-    {"__len__", LengthMethod, METH_NOARGS | METH_COEXIST, nullptr},
     {"_buffer", GetBuffer, METH_NOARGS,
      "The elements as an object with the buffer protocol; waits. Over shared "
      "memory it is the tensor's own memory."},

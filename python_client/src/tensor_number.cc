@@ -8,6 +8,7 @@
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
+#include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
@@ -28,7 +29,13 @@ PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
     AttrValue number;
     const Converted result = AsNumber(operands[i], &number);
     if (result == Converted::kError) return nullptr;
-    if (result == Converted::kNo) Py_RETURN_NOTIMPLEMENTED;
+    if (result == Converted::kNo) {
+      // NumPy's arrays mix with tensors, as in PyTorch.
+      if (!IsNumpyArray(operands[i])) Py_RETURN_NOTIMPLEMENTED;
+      inputs[i] = MakeTensor(operands[i], std::nullopt);
+      if (!inputs[i]) return nullptr;
+      continue;
+    }
     attrs.Set(schema.params[i].attr_slot, std::move(number));
   }
   return Call(attrs, inputs, inplace, a);
@@ -139,6 +146,15 @@ PyObject* Index(PyObject* self) {
   return item ? PyNumber_Index(item.get()) : nullptr;
 }
 
+Py_ssize_t Length(PyObject* self) {
+  const TensorSpec& spec = TensorOf(self)->spec();
+  if (spec.rank() == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return static_cast<Py_ssize_t>(spec.shape[0]);
+}
+
 template <typename F>
 void Add(std::vector<PyType_Slot>* slots, int slot, F function) {
   slots->push_back({slot, reinterpret_cast<void*>(function)});
@@ -178,6 +194,7 @@ void AppendNumberSlots(std::vector<PyType_Slot>* slots) {
   Add(slots, Py_nb_index, Index);
   Add(slots, Py_tp_richcompare, RichCompare);
   Add(slots, Py_tp_hash, Hash);
+  Add(slots, Py_mp_length, Length);
 }
 
 }  // namespace holdfast::python

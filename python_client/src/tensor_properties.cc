@@ -4,6 +4,7 @@
 // Attributes of Tensor. Everything here is known to the client and answers
 // without waiting.
 
+#include "client/session.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/call.h"
 #include "python_client/src/dtype_type.h"
@@ -42,7 +43,7 @@ PyObject* GetNBytes(PyObject* self, void*) {
 }
 
 PyObject* GetRequiresGrad(PyObject* self, void*) {
-  return PyBool_FromLong(TensorOf(self)->requires_grad);
+  return PyBool_FromLong(TensorOf(self)->NeedsGrad());
 }
 
 int SetRequiresGrad(PyObject* self, PyObject* value, void*) {
@@ -54,7 +55,9 @@ int SetRequiresGrad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* IsLeaf(PyObject* self, void*) {
-  return PyBool_FromLong(TensorOf(self)->is_leaf);
+  const Tensor& tensor = TensorOf(self);
+  return PyBool_FromLong(tensor->is_leaf &&
+                         tensor->NeedsGrad() == tensor->requires_grad);
 }
 
 PyObject* RetainsGrad(PyObject* self, void*) {
@@ -69,14 +72,14 @@ PyObject* GradFn(PyObject* self, void*) {
 
 PyObject* GetGrad(PyObject* self, void*) {
   PyTensor* object = Self(self);
-  const Tensor& grad = object->tensor->grad;
+  Tensor grad = object->tensor->session()->GetGrad(object->tensor);
   if (!grad) {
     Py_CLEAR(object->grad);
     Py_RETURN_NONE;
   }
   if (object->grad == nullptr || TensorOf(object->grad) != grad) {
     PyRef old(object->grad);
-    object->grad = WrapTensor(grad);
+    object->grad = WrapTensor(std::move(grad));
   }
   Py_XINCREF(object->grad);
   return object->grad;
@@ -84,12 +87,9 @@ PyObject* GetGrad(PyObject* self, void*) {
 
 int SetGrad(PyObject* self, PyObject* value, void*) {
   PyTensor* object = Self(self);
-  if (value == nullptr || value == Py_None) {
-    object->tensor->grad.reset();
-    Py_CLEAR(object->grad);
-    return 0;
-  }
-  if (!IsTensor(value)) {
+  client::Session& session = *object->tensor->session();
+  const bool none = value == nullptr || value == Py_None;
+  if (!none && !IsTensor(value)) {
     PyErr_SetString(PyExc_TypeError,
                     "assigned grad expected to be a Tensor or None");
     return -1;
@@ -99,19 +99,14 @@ int SetGrad(PyObject* self, PyObject* value, void*) {
                     "can't assign Variable as its own grad");
     return -1;
   }
-  const TensorSpec& spec = SpecOf(self);
-  const TensorSpec& grad_spec = SpecOf(value);
-  if (spec.shape != grad_spec.shape || spec.dtype != grad_spec.dtype) {
-    PyErr_Format(PyExc_RuntimeError,
-                 "[grad] the gradient must have the tensor's shape and type. "
-                 "Got tensor=%s, grad=%s.",
-                 spec.ToString().c_str(), grad_spec.ToString().c_str());
+  const absl::Status status =
+      session.SetGrad(object->tensor, none ? Tensor() : TensorOf(value));
+  if (!status.ok()) {
+    RaiseStatus(status);
     return -1;
   }
-  object->tensor->grad = TensorOf(value);
-  Py_INCREF(value);
   PyRef old(object->grad);
-  object->grad = value;
+  object->grad = none ? nullptr : PyRef::Borrowed(value).release();
   return 0;
 }
 
@@ -129,14 +124,19 @@ int SetData(PyObject* self, PyObject* value, void*) {
   Tensor fresh = ApplyUnary(OpId::detach, TensorOf(value));
   if (!fresh) return -1;
   Tensor& tensor = Self(self)->tensor;
+  client::Session& session = *fresh->session();
+  absl::Status status;
   if (tensor->requires_grad && tensor->is_leaf) {
-    const absl::Status status = fresh->session()->SetRequiresGrad(fresh, true);
-    if (!status.ok()) {
-      RaiseStatus(status);
-      return -1;
-    }
+    status = session.SetRequiresGrad(fresh, true);
   }
-  fresh->grad = tensor->grad;
+  Tensor grad = session.GetGrad(tensor);
+  if (status.ok() && grad && grad->spec().shape == fresh->spec().shape) {
+    status = session.SetGrad(fresh, std::move(grad));
+  }
+  if (!status.ok()) {
+    RaiseStatus(status);
+    return -1;
+  }
   tensor = std::move(fresh);
   return 0;
 }

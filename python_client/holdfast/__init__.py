@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Holdfast: tensors that live on a daemon, with PyTorch's API.
+
+`import holdfast as torch` runs a PyTorch program on the daemon that
+connect() or HOLDFAST_ADDRESS names, or on a private one.
+"""
+
+# Importing a module of these registers its functions and methods.
+from holdfast import (  # noqa: F401
+    _C,
+    _printing,
+    autograd,
+    creation,
+    dtypes,
+    elementwise,
+    errors,
+    indexed,
+    indexing,
+    missing,
+    products,
+    reductions,
+    sessions,
+    shapes,
+    tensor_extras,
+)
+from holdfast._C import (  # noqa: F401
+    Session,
+    Size,
+    Tensor,
+    as_tensor,
+    from_numpy,
+    tensor,
+)
+from holdfast._device import device  # noqa: F401
+from holdfast._ops import TABLE as _TABLE
+from holdfast._registry import FUNCTIONS as _FUNCTIONS
+from holdfast.errors import OutOfMemoryError  # noqa: F401
+from holdfast.version import __version__  # noqa: F401
+from math import e, inf, nan, pi  # noqa: F401
+
+# From here on `bool`, `max`, `sum`, ... are PyTorch's: keep code above.
+globals().update(_TABLE)
+globals().update(_FUNCTIONS)
+globals().update(dtypes.NAMES)
+dtype = _C.dtype
+contiguous_format, preserve_format, strided = (
+    "contiguous_format",
+    "preserve_format",
+    "strided",
+)
+__getattr__ = missing.module_getattr("torch")
+
+# These build on all of the above.
+from holdfast import nn, optim, random, utils  # noqa: E402,F401
+from holdfast.random import Generator  # noqa: E402,F401
+from holdfast.serialization import load, save  # noqa: E402,F401

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The op table's public functions, by name.
+
+Tensor's methods come with the type itself; this is for `holdfast.<name>`.
+"""
+
+from holdfast import _C
+
+TABLE = {}
+for _row in _C.schema():
+    if not _row["public"]:
+        continue
+    for _name in (_row["name"], _row["name"] + "_"):
+        _function = getattr(_C.ops, _name, None)
+        if _function is not None:
+            TABLE[_name] = _function

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Where the package's own functions register as `holdfast.<name>` and methods.
+
+The op table's functions need none of this; it is for what Python composes of
+them.
+"""
+
+from holdfast import _C
+
+# name -> function, for holdfast/__init__.py.
+FUNCTIONS = {}
+
+
+def _public(f, names):
+    """All names of f; a private one (`_reshape_method`) does not count."""
+    own = f.__name__
+    return names if own[0] == "_" and own[:2] != "__" else (own, *names)
+
+
+def function(f=None, *, names=()):
+    """Decorator: `holdfast.<name>`, also under other `names`."""
+
+    def register(f):
+        for name in _public(f, names):
+            FUNCTIONS[name] = f
+        return f
+
+    return register(f) if f is not None else register
+
+
+def method(f=None, *, names=()):
+    """Decorator: a method of Tensor."""
+
+    def register(f):
+        for name in _public(f, names):
+            setattr(_C.Tensor, name, f)
+        return f
+
+    return register(f) if f is not None else register
+
+
+def both(f=None, *, names=()):
+    """Decorator: a function and, with the tensor first, a method."""
+
+    def register(f):
+        for name in _public(f, names):
+            FUNCTIONS[name] = f
+            setattr(_C.Tensor, name, f)
+        return f
+
+    return register(f) if f is not None else register
+
+
+def inplace_of(f, *names):
+    """Registers `<name>_`, which writes f's result into the tensor."""
+
+    def inplace(self, *args, **kwargs):
+        return self.copy_(f(self, *args, **kwargs))
+
+    inplace.__doc__ = f"In-place form of {f.__name__}()."
+    for name in names or (f.__name__,):
+        setattr(_C.Tensor, name + "_", inplace)
+
+
+def overload(name):
+    """Decorator: PyTorch's further forms of the table's op `name`.
+
+    Called with the caller's arguments when they do not fit the row, plus
+    `inplace_=True` for the in-place form.
+    """
+
+    def register(f):
+        _C.set_overload(name, f)
+        return f
+
+    return register
+
+
+def reject(function_name, **arguments):
+    """NotImplementedError for arguments that PyTorch has and this has not."""
+    from holdfast.errors import UnsupportedError
+
+    for argument, value in arguments.items():
+        if value is not None:
+            raise UnsupportedError(
+                f"holdfast has no argument '{argument}' of torch.{function_name}."
+            )

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reads the daemon's StatsReply (proto/holdfast.proto).
+
+The few fields of one message need no protobuf package: this is its wire
+format, a list of (field number, type, bytes).
+"""
+
+import struct
+
+# field number -> (name, kind); a dict is a repeated message.
+_SESSION = {
+    1: ("id", int),
+    2: ("name", str),
+    3: ("client", str),
+    4: ("transport", str),
+    5: ("connected", bool),
+    6: ("tensors", int),
+    7: ("bytes_in_use", int),
+    8: ("bytes_cached", int),
+    9: ("ops", int),
+    10: ("device_seconds", float),
+    11: ("queued_batches", int),
+}
+_OP = {
+    1: ("name", str),
+    2: ("calls", int),
+    3: ("failures", int),
+    4: ("seconds", float),
+}
+_REPLY = {
+    1: ("server", str),
+    2: ("device", str),
+    3: ("uptime_seconds", float),
+    4: ("memory_limit_bytes", int),
+    5: ("sessions", _SESSION),
+    6: ("ops", _OP),
+}
+
+
+def _varint(data, at):
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _fields(data):
+    """Yields (number, value): ints, 8 raw bytes, or bytes."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        wire = key & 7
+        if wire == 0:
+            value, at = _varint(data, at)
+        elif wire == 1:
+            value, at = data[at : at + 8], at + 8
+        elif wire == 2:
+            size, at = _varint(data, at)
+            value, at = data[at : at + size], at + size
+        elif wire == 5:
+            value, at = data[at : at + 4], at + 4
+        else:
+            raise ValueError(f"unknown wire type {wire}")
+        yield key >> 3, value
+
+
+def _message(data, fields):
+    message = {
+        name: [] if isinstance(kind, dict) else kind() for name, kind in fields.values()
+    }
+    for number, value in _fields(data):
+        if number not in fields:
+            continue
+        name, kind = fields[number]
+        if isinstance(kind, dict):
+            message[name].append(_message(value, kind))
+        elif kind is float:
+            message[name] = struct.unpack("<d", value)[0]
+        elif kind is str:
+            message[name] = value.decode("utf-8", "replace")
+        else:
+            message[name] = kind(value)
+    return message
+
+
+def parse(data):
+    """The reply as dicts and lists, named as in the .proto file."""
+    return _message(data, _REPLY)

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The `holdfast` command: serve, status, ops."""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="holdfast", description="Tensors that outlive your program."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    serve = commands.add_parser(
+        "serve",
+        help="run the daemon",
+        description="Runs holdfastd; arguments go to it (see holdfastd --help).",
+        add_help=False,
+    )
+    serve.add_argument("arguments", nargs=argparse.REMAINDER)
+    serve.set_defaults(main=_serve)
+
+    status = commands.add_parser("status", help="show a running daemon's sessions")
+    status.add_argument(
+        "address",
+        nargs="?",
+        help="host:port or unix:PATH (default: HOLDFAST_ADDRESS, else this machine's "
+        "daemon)",
+    )
+    status.add_argument("--ops", action="store_true", help="show op counts too")
+    status.add_argument("--json", action="store_true", help="print JSON")
+    status.set_defaults(main=_status)
+
+    ops = commands.add_parser("ops", help="list the ops")
+    ops.add_argument("--json", action="store_true", help="print the whole table")
+    ops.set_defaults(main=_ops)
+
+    # The daemon's own --help and flags pass through untouched.
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["serve"]:
+        return _serve(argparse.Namespace(arguments=arguments[1:]))
+    args = parser.parse_args(arguments)
+    try:
+        return args.main(args)
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _serve(args):
+    daemon = find_daemon()
+    if daemon is None:
+        return _fail(
+            "holdfastd is not on this machine. Set HOLDFAST_DAEMON to its path."
+        )
+    os.execv(daemon, [daemon, *args.arguments])
+
+
+def find_daemon():
+    """The daemon's binary: HOLDFAST_DAEMON, beside the package, on PATH."""
+    named = os.environ.get("HOLDFAST_DAEMON")
+    package = Path(__file__).resolve().parent
+    for path in (named, package / "bin/holdfastd", package.parent / "bin/holdfastd"):
+        if path and os.access(path, os.X_OK):
+            return str(path)
+    return shutil.which("holdfastd")
+
+
+def default_address():
+    """Where a daemon that nobody named would be, without starting one."""
+    if os.environ.get("HOLDFAST_ADDRESS"):
+        return os.environ["HOLDFAST_ADDRESS"]
+    path = os.environ.get("HOLDFAST_SOCKET")
+    if not path:
+        folder = os.environ.get("XDG_RUNTIME_DIR")
+        folder = f"{folder}/holdfast" if folder else f"/tmp/holdfast-{os.getuid()}"
+        path = f"{folder}/holdfastd.sock"
+    return f"unix:{path}"
+
+
+def _status(args):
+    import holdfast
+    from holdfast import _stats
+    from holdfast.errors import HoldfastError
+
+    address = args.address or default_address()
+    try:
+        with holdfast.connect(address, grace=0, default=False) as session:
+            reply = _stats.parse(session._stats())
+    except HoldfastError as error:
+        return _fail(str(error))
+    if args.json:
+        print(json.dumps(reply, indent=2))
+        return 0
+    print(
+        f"{reply['server']} on {reply['device']} at {address}, "
+        f"up {_duration(reply['uptime_seconds'])}"
+    )
+    rows = [("ID", "NAME", "CLIENT", "VIA", "TENSORS", "IN USE", "OPS", "DEVICE TIME")]
+    for s in reply["sessions"]:
+        via = s["transport"] if s["connected"] else "(away)"
+        rows.append(
+            (
+                str(s["id"]),
+                s["name"] or "-",
+                s["client"],
+                via,
+                str(s["tensors"]),
+                _bytes(s["bytes_in_use"]),
+                str(s["ops"]),
+                f"{s['device_seconds']:.3f} s",
+            )
+        )
+    _table(rows)
+    if args.ops:
+        print()
+        rows = [("OP", "CALLS", "FAILED", "SECONDS")]
+        for op in sorted(reply["ops"], key=lambda op: -op["seconds"]):
+            rows.append(
+                (
+                    op["name"],
+                    str(op["calls"]),
+                    str(op["failures"]),
+                    f"{op['seconds']:.3f}",
+                )
+            )
+        _table(rows)
+    return 0
+
+
+def _ops(args):
+    from holdfast import _C
+
+    table = _C.schema()
+    if args.json:
+        print(json.dumps({"version": _C.__version__, "ops": table}, indent=2))
+        return 0
+    for row in table:
+        if row["public"]:
+            print(f"{row['name']}{row['signature']}\n    {row['doc']}")
+    return 0
+
+
+def _table(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(text.ljust(w) for text, w in zip(row, widths)).rstrip())
+
+
+def _bytes(count):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+
+
+def _duration(seconds):
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _fail(message):
+    print(f"holdfast: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tensors from nothing: zeros, ranges, random numbers."""
+
+import builtins
+import math
+
+from holdfast import _C
+from holdfast._registry import FUNCTIONS, function, method, reject
+
+_ops = _C.ops
+
+
+def _sizes(size):
+    """The sizes of `f(2, 3)` and `f((2, 3))` alike."""
+    if len(size) == 1 and not isinstance(size[0], builtins.int):
+        return size[0]
+    return size
+
+
+def _marked(tensor, requires_grad):
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+@function
+def zeros(*size, out=None, dtype=None, requires_grad=False, device=None, **ignored):
+    """Zeros of the given size."""
+    size = ignored.pop("size", None) or _sizes(size)
+    reject("zeros", out=out)
+    _ignore("zeros", ignored)
+    return _ops.full(size, 0.0, dtype=dtype, requires_grad=requires_grad, device=device)
+
+
+@function
+def ones(*size, out=None, dtype=None, requires_grad=False, device=None, **ignored):
+    """Ones of the given size."""
+    size = ignored.pop("size", None) or _sizes(size)
+    reject("ones", out=out)
+    _ignore("ones", ignored)
+    return _ops.full(size, 1.0, dtype=dtype, requires_grad=requires_grad, device=device)
+
+
+def _ignore(name, arguments):
+    """Accepts what says where or how elements lie; nothing else."""
+    for argument in arguments:
+        if argument not in ("layout", "pin_memory", "memory_format", "generator"):
+            raise TypeError(f"{name}() got an unexpected keyword argument '{argument}'")
+    reject(name, generator=arguments.get("generator"))
+
+
+def _like(name, fill):
+    def like(input, *, dtype=None, requires_grad=False, device=None, **ignored):
+        _ignore(name, ignored)
+        return fill(
+            tuple(input.shape),
+            dtype=dtype or input.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{name[:-5]}() with the size and type of input."
+    FUNCTIONS[name] = like
+    return like
+
+
+_like("zeros_like", zeros)
+_like("ones_like", ones)
+_like("empty_like", _ops.empty)
+_like("rand_like", _ops.rand)
+_like("randn_like", _ops.randn)
+
+
+@function
+def full_like(input, fill_value, *, dtype=None, **options):
+    """full() with the size and type of input."""
+    options.pop("memory_format", None)
+    return _ops.full(
+        tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options
+    )
+
+
+@function
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, requires_grad=False, **options
+):
+    """Values start, start+step, ... below end, 1-D."""
+    reject("arange", out=out)
+    if end is None:
+        start, end = 0, start
+    _C.check_device(options.pop("device", None))
+    _ignore("arange", options)
+    result = _ops.arange(_number(start), _number(end), _number(step), dtype=dtype)
+    return _marked(result, requires_grad)
+
+
+def _number(value):
+    return value.item() if isinstance(value, _C.Tensor) else value
+
+
+@function
+def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
+    """steps evenly spaced values from start to end, both included."""
+    _C.check_device(options.pop("device", None))
+    _ignore("linspace", options)
+    start, end = float(start), float(end)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if steps < 2:
+        return _marked(_ops.full((steps,), start, dtype=dtype), requires_grad)
+    # Each half is counted from its own end, so that both ends are exact.
+    step = (end - start) / (steps - 1)
+    index = _ops.arange(0, steps, 1, dtype=_C.float64)
+    result = _ops.where(
+        index < steps / 2, index * step + start, (index - (steps - 1)) * step + end
+    )
+    return _marked(_ops.to(result, dtype or _C.float32), requires_grad)
+
+
+@function
+def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
+    """Powers of base with exponents from linspace()."""
+    exponents = linspace(start, end, steps, dtype=_C.float64, **options)
+    return _ops.to(_ops.exp(exponents * math.log(base)), dtype or _C.float32)
+
+
+@function
+def randint(low, high=None, size=None, *, dtype=None, requires_grad=False, **options):
+    """Uniform random integers in [low, high), or [0, low) with two arguments."""
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None:
+        raise TypeError("randint() missing required argument: 'size'")
+    _C.check_device(options.pop("device", None))
+    _ignore("randint", options)
+    result = _ops.randint(low, high, size, dtype=dtype)
+    return _marked(result, requires_grad)
+
+
+@function
+def randint_like(input, low, high=None, *, dtype=None, **options):
+    """randint() with the size and type of input."""
+    if high is None:
+        low, high = 0, low
+    options.pop("memory_format", None)
+    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, **options)
+
+
+@function
+def normal(mean, std=1.0, size=None, *, generator=None, out=None):
+    """Normal random numbers; mean and std are numbers or tensors."""
+    reject("normal", generator=generator, out=out)
+    if size is None:
+        like = mean if isinstance(mean, _C.Tensor) else std
+        if not isinstance(like, _C.Tensor):
+            raise TypeError("normal() needs a size where mean and std are numbers")
+        if isinstance(std, _C.Tensor) and isinstance(mean, _C.Tensor):
+            like = mean + std
+        size = tuple(like.shape)
+    return _ops.randn(size) * std + mean
+
+
+@function
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+    """A 0-d tensor, float32 unless dtype says otherwise."""
+    return _C.tensor(
+        s, dtype=dtype or _C.float32, device=device, requires_grad=requires_grad
+    )
+
+
+@function
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor with the elements of a bytes-like object (copied)."""
+    view = memoryview(buffer).cast("B")[offset:]
+    if count >= 0:
+        view = view[: count * dtype.itemsize]
+    return _marked(_from_bytes(view, dtype, None), requires_grad)
+
+
+def _from_bytes(view, dtype, shape):
+    """A tensor of row-major bytes; shape None: 1-D."""
+    formats = {
+        _C.bool: "?",
+        _C.uint8: "B",
+        _C.int8: "b",
+        _C.int16: "h",
+        _C.int32: "i",
+        _C.int64: "q",
+        _C.float32: "f",
+        _C.float64: "d",
+    }
+    if not len(view):
+        return _ops.empty(shape if shape is not None else (0,), dtype=dtype)
+    flat = _C.tensor(memoryview(view).cast("B").cast(formats[dtype]))
+    return flat if shape is None else _ops.view(flat, shape)
+
+
+@function
+def meshgrid(*tensors, indexing="ij"):
+    """Coordinate grids of 1-D tensors."""
+    if len(tensors) == 1 and not isinstance(tensors[0], _C.Tensor):
+        tensors = tensors[0]
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f"meshgrid: indexing must be 'ij' or 'xy', not {indexing!r}")
+    order = list(tensors)
+    swap = indexing == "xy" and len(order) > 1
+    if swap:
+        order[0], order[1] = order[1], order[0]
+    shape = [t.numel() for t in order]
+    grids = []
+    for i, t in enumerate(order):
+        sizes = [1] * len(shape)
+        sizes[i] = -1
+        grids.append(_ops.expand(_ops.view(t, sizes), shape))
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+        grids = [_ops.transpose(g, 0, 1) for g in grids]
+    return tuple(grids)
+
+
+@method
+def new_zeros(self, *size, dtype=None, **options):
+    """zeros() of this tensor's type."""
+    return zeros(*size, dtype=dtype or self.dtype, **options)
+
+
+@method
+def new_ones(self, *size, dtype=None, **options):
+    """ones() of this tensor's type."""
+    return ones(*size, dtype=dtype or self.dtype, **options)
+
+
+@method
+def new_empty(self, *size, dtype=None, **options):
+    """empty() of this tensor's type."""
+    return _ops.empty(_sizes(size), dtype=dtype or self.dtype, **options)
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, **options):
+    """full() of this tensor's type."""
+    return _ops.full(size, fill_value, dtype=dtype or self.dtype, **options)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, **options):
+    """tensor() of this tensor's type."""
+    return _C.tensor(data, dtype=dtype or self.dtype, **options)

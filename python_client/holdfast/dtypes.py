@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Element types: PyTorch's names, conversion of tensors, promotion."""
+
+from holdfast import _C
+from holdfast._device import device as _device
+from holdfast._registry import function, method, overload
+from holdfast.errors import UnsupportedError
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+# Every name of PyTorch's for the types that Holdfast knows.
+NAMES = {
+    "bool": _C.bool,
+    "uint8": _C.uint8,
+    "int8": _C.int8,
+    "int16": _C.int16,
+    "short": _C.int16,
+    "int32": _C.int32,
+    "int": _C.int32,
+    "int64": _C.int64,
+    "long": _C.int64,
+    "float16": _C.float16,
+    "half": _C.float16,
+    "bfloat16": _C.bfloat16,
+    "float32": _C.float32,
+    "float": _C.float32,
+    "float64": _C.float64,
+    "double": _C.float64,
+}
+
+
+def _convert(tensor, dtype, copy=False):
+    if tensor.dtype is not dtype:
+        return _ops.to(tensor, dtype)
+    return _ops.clone(tensor) if copy else tensor
+
+
+def _conversion(name, dtype):
+    def convert(self, memory_format=None):
+        return _convert(self, dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"This tensor as {dtype.name}."
+    setattr(Tensor, name, convert)
+
+
+for _name in ("bool", "short", "int", "long", "half", "bfloat16", "float", "double"):
+    _conversion(_name, NAMES[_name])
+_conversion("byte", _C.uint8)
+_conversion("char", _C.int8)
+
+
+@method
+def to(self, *args, dtype=None, device=None, copy=False, **ignored):
+    """Converted to a type, a device, or the type and device of a tensor."""
+    for argument in args:
+        if type(argument) is _C.dtype:
+            dtype = argument
+        elif isinstance(argument, Tensor):
+            dtype = argument.dtype
+        elif isinstance(argument, (str, _device)):
+            device = argument
+        elif argument is not None and not isinstance(argument, bool):
+            raise TypeError(
+                f"to() takes a dtype, a device or a tensor, not {argument!r}"
+            )
+    if device is not None:
+        _C.check_device(device)
+    return _convert(self, dtype or self.dtype, copy)
+
+
+@method(names=("type",))
+def _type(self, dtype=None, non_blocking=False):
+    """The type's name, or this tensor converted."""
+    if dtype is None:
+        return _TYPE_NAMES[self.dtype]
+    if isinstance(dtype, str):
+        for known, name in _TYPE_NAMES.items():
+            if name == dtype:
+                return _convert(self, known)
+        raise ValueError(f"invalid type: '{dtype}'")
+    return _convert(self, dtype)
+
+
+_TYPE_NAMES = {
+    _C.bool: "holdfast.BoolTensor",
+    _C.uint8: "holdfast.ByteTensor",
+    _C.int8: "holdfast.CharTensor",
+    _C.int16: "holdfast.ShortTensor",
+    _C.int32: "holdfast.IntTensor",
+    _C.int64: "holdfast.LongTensor",
+    _C.float16: "holdfast.HalfTensor",
+    _C.bfloat16: "holdfast.BFloat16Tensor",
+    _C.float32: "holdfast.FloatTensor",
+    _C.float64: "holdfast.DoubleTensor",
+}
+
+
+@method
+def type_as(self, other):
+    """Converted to other's type."""
+    return _convert(self, other.dtype)
+
+
+@method
+def cpu(self, memory_format=None):
+    """This tensor, if the daemon holds it on its CPU."""
+    return self.to(device="cpu")
+
+
+@method
+def cuda(self, device=None, non_blocking=False):
+    """This tensor, if the daemon holds it on a GPU."""
+    index = 0 if device is None else device
+    return self.to(device=f"cuda:{index}" if isinstance(index, int) else index)
+
+
+@overload("clone")
+def _clone(input, *, memory_format=None, inplace_=False):
+    return _ops.clone(input)
+
+
+@overload("copy")
+def _copy(input, src, non_blocking=False, *, inplace_=False):
+    if not isinstance(src, Tensor):
+        src = _C.as_tensor(src)
+    return Tensor.copy_(input, src)
+
+
+@method
+def is_complex(self):
+    """False: Holdfast has no complex types."""
+    return False
+
+
+@function
+def is_floating_point(input):
+    """True if the type is a floating point type."""
+    return input.is_floating_point()
+
+
+@function
+def numel(input):
+    """Number of elements."""
+    return input.numel()
+
+
+@function
+def is_tensor(obj):
+    """True if obj is a holdfast.Tensor."""
+    return isinstance(obj, Tensor)
+
+
+# bool < integers < floating point; within a category the wider one wins,
+# except that uint8 meets a signed type of its size in the next wider one.
+_ORDER = [
+    _C.bool,
+    _C.uint8,
+    _C.int8,
+    _C.int16,
+    _C.int32,
+    _C.int64,
+    _C.float16,
+    _C.bfloat16,
+    _C.float32,
+    _C.float64,
+]
+
+
+@function
+def promote_types(type1, type2):
+    """The type that holds the values of both."""
+    pair = {type1, type2}
+    if pair == {_C.uint8, _C.int8}:
+        return _C.int16
+    if pair == {_C.float16, _C.bfloat16}:
+        return _C.float32
+    return max(type1, type2, key=_ORDER.index)
+
+
+def _category(dtype):
+    if dtype is _C.bool:
+        return 0
+    return 2 if dtype.is_floating_point else 1
+
+
+@function
+def result_type(tensor1, tensor2):
+    """The type that an operator on the two gives."""
+    groups = {}
+    for operand in (tensor1, tensor2):
+        if isinstance(operand, Tensor):
+            rank, dtype = 0 if operand.dim() else 1, operand.dtype
+        elif isinstance(operand, bool):
+            rank, dtype = 2, _C.bool
+        else:
+            rank = 2
+            dtype = _C.int64 if isinstance(operand, int) else _C.float32
+        known = groups.get(rank)
+        groups[rank] = dtype if known is None else promote_types(known, dtype)
+    result = None
+    for rank in sorted(groups):
+        if result is None or _category(groups[rank]) > _category(result):
+            result = groups[rank]
+    return result
+
+
+@function
+def can_cast(from_, to):
+    """False where a category would be lost (float to int, int to bool)."""
+    return _category(from_) <= _category(to)
+
+
+@function
+def get_default_dtype():
+    """float32, always."""
+    return _C.float32
+
+
+@function
+def set_default_dtype(d):
+    """Accepts float32 only."""
+    if d is not _C.float32:
+        raise UnsupportedError(
+            f"holdfast's default dtype is float32; it cannot be set to {d}. "
+            "Pass dtype= where tensors are made."
+        )
+
+
+class finfo:
+    """Limits of a floating point type."""
+
+    def __init__(self, type=None):
+        limits = {
+            _C.float32: (32, 2.0**-23, 3.4028234663852886e38, 2.0**-126),
+            _C.float64: (64, 2.0**-52, 1.7976931348623157e308, 2.0**-1022),
+            _C.float16: (16, 2.0**-10, 65504.0, 2.0**-14),
+            _C.bfloat16: (16, 2.0**-7, 3.3895313892515355e38, 2.0**-126),
+        }
+        self.dtype = type or _C.float32
+        if self.dtype not in limits:
+            raise TypeError(f"finfo() takes a floating point type, not {type}")
+        self.bits, self.eps, self.max, self.tiny = limits[self.dtype]
+        self.min, self.smallest_normal = -self.max, self.tiny
+
+    def __repr__(self):
+        return f"finfo(dtype={self.dtype.name}, eps={self.eps}, max={self.max})"
+
+
+class iinfo:
+    """Limits of an integer type."""
+
+    def __init__(self, type):
+        if type.is_floating_point or type is _C.bool:
+            raise TypeError(f"iinfo() takes an integer type, not {type}")
+        self.dtype, self.bits = type, 8 * type.itemsize
+        self.max = 2 ** (self.bits - type.is_signed) - 1
+        self.min = -self.max - 1 if type.is_signed else 0
+
+    def __repr__(self):
+        return f"iinfo(dtype={self.dtype.name}, min={self.min}, max={self.max})"

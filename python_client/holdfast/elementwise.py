@@ -1,0 +1,366 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Elementwise functions that the op table's primitives compose to."""
+
+import math
+
+from holdfast import _C
+from holdfast._registry import both, function, inplace_of, overload, reject
+from holdfast.errors import UnsupportedError
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+
+def _alias(target, *names):
+    """Other names of a table op, and of its in-place form."""
+    f = getattr(_ops, target)
+    function(f, names=names)
+    for name in names:
+        setattr(Tensor, name, getattr(Tensor, target))
+        if hasattr(Tensor, target + "_"):
+            setattr(Tensor, name + "_", getattr(Tensor, target + "_"))
+
+
+_alias("neg", "negative")
+_alias("abs", "absolute")
+_alias("sub", "subtract")
+_alias("mul", "multiply")
+_alias("ne", "not_equal")
+_alias("lt", "less")
+_alias("le", "less_equal")
+_alias("gt", "greater")
+_alias("ge", "greater_equal")
+_alias("sign", "sgn")
+
+
+def _finish(result, target, inplace):
+    return target.copy_(result) if inplace else result
+
+
+@overload("add")
+def _add(input, other, *, alpha=1, out=None, inplace_=False):
+    reject("add", out=out)
+    scaled = other if alpha == 1 else other * alpha
+    return (Tensor.add_ if inplace_ else _ops.add)(input, scaled)
+
+
+@overload("sub")
+def _sub(input, other, *, alpha=1, out=None, inplace_=False):
+    reject("sub", out=out)
+    scaled = other if alpha == 1 else other * alpha
+    return (Tensor.sub_ if inplace_ else _ops.sub)(input, scaled)
+
+
+@overload("div")
+def _div(input, other, *, rounding_mode=None, out=None, inplace_=False):
+    reject("div", out=out)
+    if rounding_mode is None:
+        result = _ops.div(input, other)
+    elif rounding_mode == "floor":
+        result = _ops.floor_divide(input, other)
+    elif rounding_mode == "trunc":
+        result = _trunc_divide(input, other)
+    else:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+            f"found '{rounding_mode}'"
+        )
+    return _finish(result, input, inplace_)
+
+
+def _trunc_divide(input, other):
+    floor = _ops.floor_divide(input, other)
+    # Rounded down past zero where the signs differ and a rest remains.
+    low = _ops.logical_and(_ops.lt(floor, 0), _ops.ne(_ops.mul(floor, other), input))
+    return _ops.where(low, floor + 1, floor)
+
+
+_alias("div", "divide", "true_divide")
+
+
+@function
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return other - (input if alpha == 1 else input * alpha)
+
+
+@both
+def square(input):
+    """input * input."""
+    return input * input
+
+
+inplace_of(square)
+
+
+@both
+def trunc(input):
+    """The integer part."""
+    if not input.is_floating_point():
+        return _ops.clone(input)
+    return _ops.where(input < 0, _ops.ceil(input), _ops.floor(input))
+
+
+function(trunc, names=("fix",))
+Tensor.fix = trunc
+inplace_of(trunc, "trunc", "fix")
+
+
+@both
+def frac(input):
+    """The part behind the point."""
+    return input - trunc(input)
+
+
+@both
+def fmod(input, other):
+    """The rest of a division, with the sign of input."""
+    rest = _ops.remainder(input, other)
+    wrong = _ops.logical_and(_ops.ne(rest, 0), _ops.lt(_ops.mul(rest, input), 0))
+    return _ops.where(wrong, rest - other, rest)
+
+
+inplace_of(fmod)
+
+
+@overload("round")
+def _round(input, *, decimals=0, out=None, inplace_=False):
+    reject("round", out=out)
+    scale = 10.0**decimals
+    return _finish(_ops.round(input * scale) / scale, input, inplace_)
+
+
+@both
+def exp2(input):
+    """2 to the power input."""
+    return _ops.exp(input * math.log(2.0))
+
+
+@both
+def log2(input):
+    """Logarithm to base 2."""
+    return _ops.log(input) * (1.0 / math.log(2.0))
+
+
+@both
+def log10(input):
+    """Logarithm to base 10."""
+    return _ops.log(input) * (1.0 / math.log(10.0))
+
+
+@both
+def tan(input):
+    """Tangent, radians."""
+    return _ops.sin(input) / _ops.cos(input)
+
+
+@both
+def sinh(input):
+    """Hyperbolic sine."""
+    return (_ops.expm1(input) - _ops.expm1(-input)) * 0.5
+
+
+@both
+def cosh(input):
+    """Hyperbolic cosine."""
+    return (_ops.exp(input) + _ops.exp(-input)) * 0.5
+
+
+@both
+def erfc(input):
+    """1 - erf(input)."""
+    return 1 - _ops.erf(input)
+
+
+@both
+def logit(input, eps=None):
+    """log(input / (1 - input)), input limited to [eps, 1 - eps] if given."""
+    if eps is not None:
+        input = _ops.clamp(input, eps, 1 - eps)
+    return _ops.log(input / (1 - input))
+
+
+@both
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)) without overflow."""
+    high = _ops.maximum(input, other)
+    return high + _ops.log1p(_ops.exp(-_ops.abs(input - other)))
+
+
+@both
+def xlogy(input, other):
+    """input * log(other), 0 where input is 0."""
+    return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log(other)))
+
+
+@function
+def hypot(input, other):
+    """sqrt(input**2 + other**2)."""
+    return _ops.sqrt(input * input + other * other)
+
+
+@both
+def deg2rad(input):
+    """Degrees to radians."""
+    return input * (math.pi / 180)
+
+
+@both
+def rad2deg(input):
+    """Radians to degrees."""
+    return input * (180 / math.pi)
+
+
+@both
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2."""
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else product * value)
+
+
+@both
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2."""
+    quotient = tensor1 / tensor2
+    return input + (quotient if value == 1 else quotient * value)
+
+
+@both
+def lerp(input, end, weight):
+    """input + weight * (end - input)."""
+    return input + weight * (end - input)
+
+
+for _f in (addcmul, addcdiv, lerp, exp2, log2, log10, tan, sinh, cosh, logit):
+    inplace_of(_f)
+
+
+@overload("clamp")
+def _clamp(input, min=None, max=None, *, out=None, inplace_=False):
+    reject("clamp", out=out)
+    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        raise TypeError("clamp() takes numbers or tensors as min and max")
+    result = input
+    if min is not None:
+        result = _ops.maximum(result, min)
+    if max is not None:
+        result = _ops.minimum(result, max)
+    return _finish(result, input, inplace_)
+
+
+_alias("clamp", "clip")
+
+
+@both
+def clamp_min(input, min):
+    """Limited to at least min."""
+    return _ops.clamp(input, min, None)
+
+
+@both
+def clamp_max(input, max):
+    """Limited to at most max."""
+    return _ops.clamp(input, None, max)
+
+
+inplace_of(clamp_min)
+inplace_of(clamp_max)
+
+
+@both
+def bitwise_not(input):
+    """All bits turned; logical for bool."""
+    return ~input
+
+
+@both
+def isinf(input):
+    """True where input is infinite."""
+    return _ops.logical_not(_ops.logical_or(_ops.isfinite(input), _ops.isnan(input)))
+
+
+@both
+def isposinf(input):
+    """True where input is +inf."""
+    return _ops.eq(input, math.inf)
+
+
+@both
+def isneginf(input):
+    """True where input is -inf."""
+    return _ops.eq(input, -math.inf)
+
+
+@both
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
+    """NaN and infinities replaced by numbers."""
+    if not input.is_floating_point():
+        return _ops.clone(input)
+    largest = 3.4028234663852886e38
+    if input.dtype is _C.float64:
+        largest = 1.7976931348623157e308
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    result = _ops.where(_ops.isnan(input), nan, input)
+    result = _ops.where(_ops.eq(input, math.inf), high, result)
+    return _ops.where(_ops.eq(input, -math.inf), low, result)
+
+
+@both
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True where |input - other| <= atol + rtol * |other|."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    close = _ops.eq(input, other)
+    if equal_nan:
+        close = close | (_ops.isnan(input) & _ops.isnan(other))
+    wide = input if input.is_floating_point() else _ops.to(input, _C.float64)
+    against = other if other.is_floating_point() else _ops.to(other, _C.float64)
+    distance = _ops.abs(wide - against)
+    near = distance <= atol + rtol * _ops.abs(against)
+    return close | (near & _ops.isfinite(distance))
+
+
+@both
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True if all elements are close; waits."""
+    return isclose(input, other, rtol, atol, equal_nan).all().item()
+
+
+@both
+def equal(input, other):
+    """True if shape and all elements agree; waits."""
+    if input.shape != other.shape:
+        return False
+    return _ops.eq(input, other).all().item()
+
+
+@both
+def masked_fill(input, mask, value):
+    """input with value where mask is True."""
+    if mask.dtype is not _C.bool:
+        raise RuntimeError(
+            f"masked_fill only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype}"
+        )
+    return _ops.to(_ops.where(mask, value, input), input.dtype)
+
+
+inplace_of(masked_fill)
+
+
+@overload("where")
+def _where(condition, *args, inplace_=False, **kwargs):
+    if not args and not kwargs:
+        raise UnsupportedError("holdfast has no torch.where(condition) yet.")
+    raise TypeError("where() takes a bool tensor and two tensors or numbers")
+
+
+def _where_method(self, condition, y):
+    """This tensor where condition, else y."""
+    return _ops.where(condition, self, y)
+
+
+Tensor.where = _where_method

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What Holdfast raises: one class per kind of error.
+
+Each class subclasses what PyTorch raises in the same situation, so that
+programs that catch PyTorch's errors keep working. Errors of an op that failed
+on the daemon arrive at the next read; they carry `op` and `op_sequence` and,
+where known, `filename` and `lineno` of the call.
+"""
+
+
+class HoldfastError(Exception):
+    """Base of every error that comes from Holdfast itself."""
+
+    op = None
+    op_sequence = None
+    filename = None
+    lineno = None
+
+
+class OpError(HoldfastError, RuntimeError):
+    """An op's arguments do not fit: shapes, types, values."""
+
+
+class OutOfRangeError(HoldfastError, IndexError):
+    """An index or a dimension is out of range."""
+
+
+class OutOfMemoryError(HoldfastError, RuntimeError):
+    """The device or the session's share of it has no memory left."""
+
+
+class DaemonUnavailableError(HoldfastError, ConnectionError):
+    """The daemon cannot be reached, or the connection was lost for good."""
+
+
+class DaemonTimeoutError(DaemonUnavailableError, TimeoutError):
+    """The daemon did not answer in time."""
+
+
+class SessionError(HoldfastError, RuntimeError):
+    """The session cannot do that: closed, of another process, taken over."""
+
+
+class NotFoundError(HoldfastError, LookupError):
+    """No session, or nothing kept, has that name."""
+
+
+class UnsupportedError(HoldfastError, NotImplementedError):
+    """PyTorch has it, Holdfast (or this daemon) does not."""
+
+
+class MissingAttributeError(UnsupportedError, AttributeError):
+    """A name of PyTorch's that Holdfast has not; hasattr() says False."""
+
+
+class InternalError(HoldfastError, RuntimeError):
+    """A defect in Holdfast. Please report it."""

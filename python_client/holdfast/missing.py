@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Names of PyTorch's that Holdfast does not have.
+
+They fail by name, so that a program stops where it would silently differ.
+"""
+
+from holdfast import _C
+from holdfast.errors import MissingAttributeError, UnsupportedError
+
+# Methods of torch.Tensor that programs use; listed, since a general
+# __getattr__ would slow down every attribute of a tensor.
+METHODS = """
+    argsort argwhere asin asinh atan atan2 atanh acos acosh as_subclass backward_
+    bincount bitwise_left_shift bitwise_right_shift block_diag bucketize cauchy_
+    ceil_divide cholesky conj corrcoef cov cross cummax cummin cumprod det diag
+    diag_embed diagonal diff digamma exponential_ geometric_ histc i0 imag
+    index_put index_put_ inverse is_shared is_sparse_csr kron kthvalue lgamma
+    log_normal_ logcumsumexp lu masked_scatter masked_scatter_ masked_select
+    median mode msort multinomial mvlgamma nanmedian nanquantile nonzero numpy_
+    pinverse polygamma prod put_ qr quantile real rename renorm resize_ resize_as_
+    scatter_reduce scatter_reduce_ searchsorted set_ slogdet sort sparse_mask
+    squeeze_ storage svd swapaxes_ t_ to_sparse topk trace transpose_ unfold unique
+    unique_consecutive unsqueeze_ untyped_storage vander
+""".split()
+
+
+def _stub(name):
+    def missing(self, *args, **kwargs):
+        raise UnsupportedError(f"holdfast has no Tensor.{name} yet.")
+
+    missing.__name__ = missing.__qualname__ = name
+    return missing
+
+
+for _name in METHODS:
+    if not hasattr(_C.Tensor, _name):
+        setattr(_C.Tensor, _name, _stub(_name))
+
+
+def module_getattr(module):
+    """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn")."""
+    own = "holdfast" + module[len("torch") :]
+
+    def __getattr__(name):
+        if name.startswith("_"):
+            raise AttributeError(f"module '{own}' has no attribute '{name}'")
+        raise MissingAttributeError(
+            f"holdfast has no {module}.{name}; `holdfast ops` lists the ops it has."
+        )
+
+    return __getattr__

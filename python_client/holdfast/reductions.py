@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reductions that the op table's primitives compose to."""
+
+import builtins
+import math
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both, inplace_of, overload, reject
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+_max_result = namedtuple("max", ["values", "indices"])
+_min_result = namedtuple("min", ["values", "indices"])
+_aminmax_result = namedtuple("aminmax", ["min", "max"])
+
+
+def _extreme(input, dim, keepdim, arg, result_type):
+    indices = arg(input, dim, True)
+    if input.dim() == 0:
+        return result_type(_ops.clone(input), _ops.view(indices, ()))
+    # gather keeps the gradient on the chosen element alone.
+    values = _ops.gather(input, dim, indices)
+    if not keepdim:
+        values, indices = _ops.squeeze(values, dim), _ops.squeeze(indices, dim)
+    return result_type(values, indices)
+
+
+@both
+def max(input, dim=None, keepdim=False, *, other=None, axis=None):
+    """Largest element; with dim (values, indices); with a tensor maximum()."""
+    dim = axis if dim is None else dim
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return _ops.maximum(input, other)
+    if dim is None:
+        return _ops.amax(input)
+    return _extreme(input, dim, keepdim, _ops.argmax, _max_result)
+
+
+@both
+def min(input, dim=None, keepdim=False, *, other=None, axis=None):
+    """Smallest element; with dim (values, indices); with a tensor minimum()."""
+    dim = axis if dim is None else dim
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return _ops.minimum(input, other)
+    if dim is None:
+        return _ops.amin(input)
+    return _extreme(input, dim, keepdim, _ops.argmin, _min_result)
+
+
+@both
+def aminmax(input, *, dim=None, keepdim=False):
+    """Smallest and largest element."""
+    return _aminmax_result(
+        _ops.amin(input, dim, keepdim), _ops.amax(input, dim, keepdim)
+    )
+
+
+@overload("mean")
+def _mean(input, dim=None, keepdim=False, *, dtype=None, out=None, inplace_=False):
+    reject("mean", out=out)
+    if dtype is not None:
+        input = _ops.to(input, dtype)
+    return _ops.mean(input, dim, keepdim)
+
+
+def _count(input, dim):
+    """Elements that one result of a reduction over dim combines."""
+    if dim is None:
+        return input.numel()
+    dims = (dim,) if isinstance(dim, builtins.int) else dim
+    return math.prod(input.size(d) for d in dims) if dims else input.numel()
+
+
+def _variance(input, dim, correction, keepdim):
+    if not input.is_floating_point():
+        raise RuntimeError("std and var only support floating point dtypes")
+    mean = _ops.mean(input, dim, True)
+    centred = input - mean
+    total = _ops.sum(centred * centred, dim, keepdim)
+    freedom = builtins.max(_count(input, dim) - correction, 0)
+    result = total / freedom if freedom else total * math.nan
+    if not keepdim:
+        mean = _ops.mean(input, dim, False)
+    return result, mean
+
+
+def _correction(unbiased, correction):
+    if correction is not None:
+        return correction
+    return 1 if unbiased is None or unbiased else 0
+
+
+def _shift(dim, unbiased):
+    """PyTorch's form var(unbiased): a lone bool is no dimension."""
+    if isinstance(dim, builtins.bool):
+        return None, dim
+    return dim, unbiased
+
+
+@both
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
+    """Variance over dim (all if None), with Bessel's correction by default."""
+    dim, unbiased = _shift(axis if dim is None else dim, unbiased)
+    return _variance(input, dim, _correction(unbiased, correction), keepdim)[0]
+
+
+@both
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
+    """Standard deviation: the root of var()."""
+    return _ops.sqrt(
+        var(input, dim, unbiased, keepdim, correction=correction, axis=axis)
+    )
+
+
+@both
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(var(), mean())."""
+    dim, unbiased = _shift(dim, unbiased)
+    return _variance(input, dim, _correction(unbiased, correction), keepdim)
+
+
+@both
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(std(), mean())."""
+    variance, mean = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return _ops.sqrt(variance), mean
+
+
+@both
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(input))) over dim without overflow."""
+    high = _ops.amax(input, dim, True)
+    # An infinite maximum would give inf - inf.
+    high = _ops.where(_ops.isfinite(high), high, 0.0).detach()
+    total = _ops.log(_ops.sum(_ops.exp(input - high), dim, keepdim))
+    return total + (high if keepdim else _ops.squeeze(high, dim))
+
+
+def _safe_root(total):
+    """sqrt whose gradient at 0 is 0, PyTorch's choice for norms."""
+    if not total.requires_grad:
+        return _ops.sqrt(total)
+    zero = _ops.eq(total, 0)
+    return _ops.where(zero, 0.0, _ops.sqrt(_ops.where(zero, 1.0, total)))
+
+
+@both
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
+    """p-norm of the elements over dim (all if None)."""
+    if dtype is not None:
+        input = _ops.to(input, dtype)
+    if p in ("fro", 2, None):
+        return _safe_root(_ops.sum(input * input, dim, keepdim))
+    if p == math.inf:
+        return _ops.amax(_ops.abs(input), dim, keepdim)
+    if p == -math.inf:
+        return _ops.amin(_ops.abs(input), dim, keepdim)
+    if p == 0:
+        return _ops.sum(_ops.to(_ops.ne(input, 0), input.dtype), dim, keepdim)
+    if p == 1:
+        return _ops.sum(_ops.abs(input), dim, keepdim)
+    if isinstance(p, str):
+        raise NotImplementedError(f"holdfast has no torch.norm with p={p!r}.")
+    return _ops.pow(_ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim), 1.0 / p)
+
+
+@both
+def dist(input, other, p=2):
+    """p-norm of input - other."""
+    return norm(input - other, p)
+
+
+@both
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum with NaN as 0."""
+    return _ops.sum(
+        _ops.where(_ops.isnan(input), 0.0, input), dim, keepdim, dtype=dtype
+    )
+
+
+@both
+def nanmean(input, dim=None, keepdim=False):
+    """Mean of the elements that are not NaN."""
+    real = _ops.logical_not(_ops.isnan(input))
+    count = _ops.sum(_ops.to(real, input.dtype), dim, keepdim)
+    return nansum(input, dim, keepdim) / count
+
+
+@both
+def count_nonzero(input, dim=None):
+    """Number of elements that are not zero."""
+    return _ops.sum(_ops.ne(input, 0), dim)
+
+
+@overload("softmax")
+def _softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False):
+    reject("softmax", out=out)
+    return _ops.softmax(input, dim, dtype=dtype)
+
+
+@overload("log_softmax")
+def _log_softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False):
+    reject("log_softmax", out=out)
+    return _ops.log_softmax(input, dim, dtype=dtype)
+
+
+def _cumsum_inplace(input, dim):
+    return _ops.cumsum(input, dim)
+
+
+inplace_of(_cumsum_inplace, "cumsum")

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Connections to a daemon: connect, leave, keep tensors for a later program."""
+
+import atexit
+import os
+
+from holdfast import _C
+from holdfast._registry import function
+
+_seed = None
+
+
+@function
+def connect(
+    address=None,
+    *,
+    session=None,
+    attach=False,
+    grace=60.0,
+    timeout=10.0,
+    default=True,
+):
+    """Opens a session on a daemon and makes it the default one.
+
+    address   "host:port" (gRPC) or "unix:/path" (shared memory). None: what
+              HOLDFAST_ADDRESS names, else a daemon that runs on this machine,
+              else a private one that ends with this program.
+    session   a name for the session; with attach the name of the session to
+              take over, whose kept tensors kept() then returns.
+    grace     seconds that the session outlives a lost connection; negative:
+              until somebody attaches to it or ends it.
+    timeout   seconds to connect, and to reconnect after a cut.
+    default   whether new tensors are made in this session.
+    """
+    if isinstance(attach, str):
+        session, attach = attach, True
+    if attach and not session:
+        raise ValueError("connect(attach=True) needs the session's name")
+    if default:
+        disconnect()
+    return _C.connect(
+        address or "", session or "", attach, float(grace), float(timeout), default
+    )
+
+
+@function
+def disconnect(keep=False):
+    """Leaves the default session; with keep it stays on the daemon."""
+    session = _C.current_session()
+    if session is not None:
+        session.close(keep=keep)
+
+
+@function
+def current_session():
+    """The default session, which is opened if need be."""
+    return _C.default_session()
+
+
+@function
+def synchronize():
+    """Waits until every op submitted so far is done."""
+    session = _C.current_session()
+    if session is not None:
+        session.synchronize()
+
+
+@function
+def manual_seed(seed):
+    """Seeds the session's random stream: same seed, same numbers."""
+    global _seed
+    _C.default_session().manual_seed(seed)
+    _seed = seed
+
+
+@function
+def seed():
+    """Seeds with a random number, and returns it."""
+    manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+    return _seed
+
+
+@function
+def initial_seed():
+    """The last seed that was set here."""
+    return seed() if _seed is None else _seed
+
+
+@function
+def keep(name, value):
+    """Keeps tensors on the daemon after this program ends.
+
+    value is a tensor, a (nested) dict of tensors such as a state_dict, a
+    module (its state_dict), or None to drop what the name holds. A later
+    program gets them with connect(session=..., attach=True) and kept().
+    """
+    session = _C.default_session()
+    if hasattr(value, "state_dict"):
+        value = value.state_dict()
+    if value is None:
+        for known in session.kept():
+            if known == name or known.startswith(name + "."):
+                session.keep(known, None)
+        return
+    for full_name, tensor in _flat(name, value):
+        session.keep(full_name, tensor)
+
+
+def _flat(name, value):
+    if isinstance(value, _C.Tensor):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _flat(f"{name}.{key}", item)
+    else:
+        raise TypeError(
+            f"keep() takes tensors and dicts of them, not {type(value).__name__} "
+            f"({name})"
+        )
+
+
+@function
+def kept(name=None):
+    """What the session keeps: {name: tensor}, or what was kept as `name`.
+
+    A dict comes back as a flat dict, its keys joined by dots.
+    """
+    tensors = _C.default_session().kept()
+    if name is None:
+        return tensors
+    if name in tensors:
+        return tensors[name]
+    prefix = name + "."
+    found = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
+    if not found:
+        from holdfast.errors import NotFoundError
+
+        raise NotFoundError(f"nothing is kept under the name {name!r}")
+    return found
+
+
+@atexit.register
+def _leave():
+    session = _C.current_session()
+    if session is None:
+        return
+    try:
+        session.close()
+    except (RuntimeError, ConnectionError):
+        # The daemon is gone, or this is a forked child: nothing to leave.
+        pass

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Methods of Tensor that are written in Python: NumPy, copies, protocols."""
+
+import copy as _copy
+
+from holdfast import _C
+from holdfast._registry import function, method, overload
+from holdfast.autograd import backward as _backward
+from holdfast.creation import _from_bytes
+from holdfast.errors import UnsupportedError
+from holdfast.shapes import unbind
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+# NumPy's operators on arrays leave tensors to Tensor's own.
+Tensor.__array_priority__ = 1000
+
+
+@method
+def numpy(self, *, force=False):
+    """The elements as a NumPy array; waits.
+
+    Over shared memory the array is the tensor's own memory, at any size in the
+    same time: writes to either are seen by both. Over gRPC it is a copy.
+    """
+    if self.requires_grad:
+        if not force:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. "
+                "Use tensor.detach().numpy() instead."
+            )
+        self = _ops.detach(self)
+    import numpy
+
+    return numpy.asarray(self._buffer())
+
+
+@method
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@function
+def empty_numpy(shape, dtype=None):
+    """An uninitialised NumPy array whose memory the daemon shares.
+
+    from_numpy() of it (or of a view of it) makes a tensor without a copy. Over
+    gRPC there is no shared memory and the array is an ordinary one.
+    """
+    import numpy
+
+    dtype = dtype or _C.float32
+    if not isinstance(dtype, _C.dtype):
+        dtype = getattr(_C, numpy.dtype(dtype).name)
+    if isinstance(shape, int):
+        shape = (shape,)
+    buffer = _C._empty_shared(tuple(shape), dtype)
+    if buffer is None:
+        return numpy.empty(shape, dtype.name)
+    return numpy.asarray(buffer)
+
+
+@method
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Adds d(self)/d(leaf) to .grad of the leaves this tensor depends on."""
+    _backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+
+
+@method
+def register_hook(self, hook):
+    raise UnsupportedError("holdfast has no Tensor.register_hook yet.")
+
+
+@method
+def __iter__(self):
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self, 0))
+
+
+@method
+def __contains__(self, element):
+    if not isinstance(element, (Tensor, int, float)):
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, not {type(element)}"
+        )
+    return _ops.any(_ops.eq(self, element)).item()
+
+
+@method
+def __complex__(self):
+    return complex(self.item())
+
+
+@method
+def __format__(self, spec):
+    if self.dim() == 0 and spec:
+        return format(self.item(), spec)
+    return format(repr(self), spec)
+
+
+@method
+def __reversed__(self):
+    return self if self.dim() == 0 else _ops.flip(self, (0,))
+
+
+@method
+def __deepcopy__(self, memo):
+    known = memo.get(id(self))
+    if known is not None:
+        return known
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment."
+        )
+    result = Tensor._make_subclass(
+        type(self), _ops.clone(_ops.detach(self)), self.requires_grad
+    )
+    memo[id(self)] = result
+    if self.grad is not None:
+        result.grad = _copy.deepcopy(self.grad, memo)
+    result.__dict__.update(_copy.deepcopy(self.__dict__, memo))
+    return result
+
+
+def _rebuild(cls, data, dtype, shape, requires_grad, state):
+    tensor = _from_bytes(data, getattr(_C, dtype), shape)
+    if cls is not Tensor:
+        tensor = Tensor._make_subclass(cls, tensor, requires_grad)
+    elif requires_grad:
+        tensor.requires_grad_()
+    tensor.__dict__.update(state)
+    return tensor
+
+
+@method
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only leaf tensors can be pickled. Use tensor.detach() first."
+        )
+    data = memoryview(_ops.detach(self).contiguous()._buffer()).tobytes()
+    return _rebuild, (
+        type(self),
+        data,
+        self.dtype.name,
+        tuple(self.shape),
+        self.requires_grad,
+        dict(self.__dict__),
+    )
+
+
+@method
+def zero_(self):
+    """Sets every element to 0."""
+    return self.fill_(0)
+
+
+@method
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Sets every element to 1 with probability p, else to 0."""
+    if not isinstance(p, Tensor):
+        p = _ops.full(tuple(self.shape), p)
+    return self.copy_(_ops.bernoulli(p))
+
+
+@method
+def random_(self, low=0, high=None, *, generator=None):
+    """Fills with uniform random integers in [low, high), or [0, low)."""
+    if high is None:
+        low, high = (0, low) if low else (0, 2**24)
+    return self.copy_(_ops.randint(low, high, tuple(self.shape)))
+
+
+@overload("uniform")
+def _uniform(input, low=0.0, high=1.0, *, generator=None, inplace_=False, **bounds):
+    if generator is not None:
+        raise UnsupportedError("holdfast has no generators yet; use manual_seed().")
+    low, high = bounds.pop("from", low), bounds.pop("to", high)
+    if bounds:
+        raise TypeError(f"uniform_() got an unexpected argument {set(bounds)}")
+    return Tensor.uniform_(input, low, high)
+
+
+@overload("normal")
+def _normal(input, mean=0.0, std=1.0, *, generator=None, inplace_=False):
+    if generator is not None:
+        raise UnsupportedError("holdfast has no generators yet; use manual_seed().")
+    return Tensor.normal_(input, mean, std)
+
+
+@overload("bernoulli")
+def _bernoulli(input, p=None, *, generator=None, out=None, inplace_=False):
+    if p is not None:
+        input = _ops.full(tuple(input.shape), p)
+    return _ops.bernoulli(input)
+
+
+@method
+def pin_memory(self):
+    """This tensor: the daemon's memory is already shared."""
+    return self
+
+
+@method
+def is_pinned(self):
+    return False
+
+
+@method
+def share_memory_(self):
+    """This tensor: processes share tensors through the daemon."""
+    return self
+
+
+@method
+def apply_(self, callable):
+    raise UnsupportedError("holdfast has no Tensor.apply_.")
+
+
+Tensor.is_sparse = False
+Tensor.is_quantized = False
+Tensor.is_meta = False
+Tensor.layout = "strided"
+Tensor.names = property(lambda self: (None,) * self.dim())
