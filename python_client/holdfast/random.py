@@ -8,8 +8,8 @@ Generator is for orders that this process decides: DataLoader, random_split and
 samplers accept one.
 """
 
+import os
 import random
-import secrets
 
 _SEED_BITS = 64
 
@@ -35,7 +35,7 @@ class Generator:
 
     def seed(self):
         """Starts a stream from a seed that the system draws; returns the seed."""
-        self.manual_seed(secrets.randbits(_SEED_BITS))
+        self.manual_seed(int.from_bytes(os.urandom(_SEED_BITS // 8), "little"))
         return self._seed
 
     def initial_seed(self):

@@ -12,20 +12,11 @@ Nothing in it is ever executed, so that loading a file from anywhere is safe. Zi
 checksums show damage. A file appears under its name only when it is complete.
 """
 
-import io
-import json
-import os
-import tempfile
-import zipfile
+from .errors import HoldfastError
 
-from .serialization_values import Decoder, Encoder, FormatError
 
-_FORMAT = "holdfast"
-_VERSION = 1
-_ALIGNMENT = 64
-_DATA = "data.json"
-# A fixed time makes equal contents equal files.
-_TIME = (1980, 1, 1, 0, 0, 0)
+class FormatError(HoldfastError, RuntimeError):
+    """A file that load cannot read: damaged, foreign, or of a newer version."""
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2):
@@ -33,32 +24,14 @@ def save(obj, f, pickle_module=None, pickle_protocol=2):
 
     `obj` may nest dicts, lists, tuples, sets, numbers, strings, bytes, None,
     tensors, sizes and dtypes; TypeError names the place of anything else. A path
-    is written completely or not at all. All tensors are read from the daemon
-    at once. pickle_module and pickle_protocol are ignored: no pickle is used.
+    is written completely or not at all. Over shared memory the elements go
+    straight from the daemon's memory into the file. pickle_module and
+    pickle_protocol are ignored: no pickle is used.
     """
-    encoder = Encoder()
-    root = encoder.encode(obj)
-    arrays = encoder.arrays()
-    header = {"format": _FORMAT, "version": _VERSION, "root": root}
-    if hasattr(f, "write"):
-        _write(f, header, arrays)
-        return
-    path = os.fspath(f)
-    directory = os.path.dirname(os.path.abspath(path))
-    descriptor, temporary = tempfile.mkstemp(
-        prefix=os.path.basename(path) + ".", suffix=".tmp", dir=directory
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            _write(file, header, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _sync_directory(directory)
+    # Here, since zip and JSON would make `import holdfast` slower.
+    from .serialization_archive import write
+
+    write(obj, f)
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None):
@@ -68,115 +41,6 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     RuntimeError) for files that are damaged or not Holdfast's. The remaining
     arguments are accepted for PyTorch's sake: loading is always safe.
     """
-    name = getattr(f, "name", None) if hasattr(f, "read") else os.fspath(f)
-    what = repr(name) if isinstance(name, str) else "the file"
-    try:
-        with zipfile.ZipFile(f) as archive:
-            return _read(archive, what, map_location)
-    except zipfile.BadZipFile as error:
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote, undamaged. "
-            f"Got: {error}."
-        ) from None
+    from .serialization_archive import read
 
-
-# ---- writing
-
-
-def _write(file, header, arrays):
-    if not (hasattr(file, "tell") and getattr(file, "seekable", lambda: False)()):
-        buffer = io.BytesIO()
-        _write(buffer, header, arrays)
-        file.write(buffer.getvalue())
-        return
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        text = json.dumps(header, separators=(",", ":"), allow_nan=False)
-        archive.writestr(_info(_DATA), text.encode())
-        for i, array in enumerate(arrays):
-            info = _info(f"tensors/{i}")
-            _align(info, archive.fp.tell())
-            with archive.open(info, "w", force_zip64=array.nbytes > 1 << 31) as out:
-                # An empty array has no bytes to view.
-                if array.nbytes:
-                    out.write(memoryview(array).cast("B"))
-
-
-def _info(name):
-    info = zipfile.ZipInfo(name, _TIME)
-    info.external_attr = 0o600 << 16
-    return info
-
-
-def _align(info, position):
-    """Pads the entry's header so that its data starts at a multiple of 64."""
-    # 30 bytes and the name; 20 more where sizes need 64 bits are a multiple
-    # of 4 only, so that entries above 2 GiB may be off. Readers do not mind.
-    start = position + 30 + len(info.filename) + 4
-    fill = -start % _ALIGNMENT
-    # An extra field: id 0xD935 (Android's alignment), size, zeros.
-    info.extra = b"\x35\xd9" + fill.to_bytes(2, "little") + bytes(fill)
-
-
-def _mode(path):
-    """The mode of the file that is replaced, or what open() would give."""
-    try:
-        return os.stat(path).st_mode & 0o7777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-
-
-def _sync_directory(directory):
-    """Makes the new name survive a crash, where the system can."""
-    try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
-
-
-# ---- reading
-
-
-def _read(archive, what, map_location):
-    names = archive.namelist()
-    if _DATA not in names:
-        torch = any(name.endswith("/data.pkl") for name in names)
-        found = "a PyTorch checkpoint" if torch else "some other zip archive"
-        hint = (
-            " Convert it with PyTorch: save its tensors as NumPy arrays."
-            if torch
-            else ""
-        )
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote. Got {found}.{hint}"
-        )
-    try:
-        header = json.loads(archive.read(_DATA))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"[load] {what}: data.json is damaged: {error}.") from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote. Got another "
-            "archive with a data.json."
-        )
-    version = header.get("version")
-    if version != _VERSION:
-        raise FormatError(
-            f"[load] {what} has format version {version!r}; this holdfast reads "
-            f"{_VERSION}. Update holdfast."
-        )
-
-    def read_bytes(number):
-        name = f"tensors/{number}"
-        if name not in names:
-            raise FormatError(f"[load] {what} is damaged: {name} is missing.")
-        return archive.read(name)
-
-    return Decoder(read_bytes, what, map_location).decode(header.get("root"))
+    return read(f, map_location)

@@ -20,12 +20,11 @@ import math
 from collections import OrderedDict
 
 import holdfast
+from holdfast.errors import UnsupportedError
+
+from .serialization import FormatError
 
 _MAX_DEPTH = 100
-
-
-class FormatError(RuntimeError):
-    """A file that load cannot read: damaged, foreign, or of a newer version."""
 
 
 class Encoder:
@@ -38,8 +37,10 @@ class Encoder:
 
     def encode(self, value, place="obj"):
         """The JSON of `value`; TypeError names the place of what has none."""
-        if value is None or isinstance(value, (bool, str)):
-            return value if value is None else _plain(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return str(value)
         if isinstance(value, holdfast.Tensor):
             return self._tensor(value)
         if isinstance(value, int):
@@ -110,24 +111,17 @@ class Encoder:
 
     def arrays(self):
         """The tensors' elements as contiguous NumPy arrays, in order."""
-        return read_arrays([tensor.detach() for tensor in self._tensors])
+        import numpy
 
-
-def read_arrays(tensors):
-    """NumPy arrays of several tensors; every read starts before the first wait."""
-    import numpy
-
-    reads = [_start(tensor) for tensor in tensors]
-    return [numpy.ascontiguousarray(wait()) for wait in reads]
-
-
-def _start(tensor):
-    start = getattr(tensor, "numpy_async", None)
-    return tensor.numpy if start is None else start().result
-
-
-def _plain(value):
-    return bool(value) if isinstance(value, bool) else str(value)
+        # Views of the tensors' own memory where it is shared; NumPy has no
+        # bfloat16, whose values float32 holds exactly.
+        arrays = []
+        for tensor in self._tensors:
+            tensor = tensor.detach()
+            if _dtype_name(tensor.dtype) == "bfloat16":
+                tensor = tensor.float()
+            arrays.append(numpy.ascontiguousarray(tensor.numpy()))
+        return arrays
 
 
 def _dtype_name(dtype):
@@ -223,9 +217,8 @@ class Decoder:
         expected = math.prod(shape) * element.itemsize
         if len(data) != expected:
             raise ValueError(f"{len(data)} bytes for {expected}")
-        # A bytearray, since a tensor must not share read-only memory.
-        array = numpy.frombuffer(bytearray(data), element).reshape(shape)
-        tensor = holdfast.from_numpy(array).to(dtype)
+        array = numpy.frombuffer(data, element).reshape(shape)
+        tensor = holdfast.tensor(array, dtype=dtype)
         if self._location is not None:
             tensor = tensor.to(self._target(tensor))
         if tag == "Parameter":
@@ -238,7 +231,7 @@ class Decoder:
     def _target(self, tensor):
         location = self._location
         if callable(location):
-            raise NotImplementedError(
+            raise UnsupportedError(
                 "holdfast has no load(map_location=function); give a device."
             )
         if isinstance(location, dict):

@@ -3,6 +3,8 @@
 
 """Neural network modules, with PyTorch's names and semantics."""
 
+from holdfast.missing import module_getattr
+
 from . import functional, init, utils
 from .activation import (
     CELU,
@@ -132,11 +134,4 @@ __all__ = [
     "utils",
 ]
 
-
-def __getattr__(name):
-    # Private names are asked for by tools; they get the usual answer.
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise NotImplementedError(
-        f"holdfast has no nn.{name}; dir(holdfast.nn) lists what there is."
-    )
+__getattr__ = module_getattr("torch.nn")

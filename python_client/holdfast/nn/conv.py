@@ -6,6 +6,7 @@
 import math
 
 import holdfast
+from holdfast.errors import UnsupportedError
 
 from . import functional as F
 from . import init
@@ -50,7 +51,7 @@ class Conv2d(Module):
                 f"'circular'}}, but got padding_mode='{padding_mode}'"
             )
         if padding_mode != "zeros":
-            raise NotImplementedError(
+            raise UnsupportedError(
                 f"holdfast has no Conv2d(padding_mode='{padding_mode}'); only 'zeros'."
             )
         self.in_channels = in_channels

@@ -9,6 +9,7 @@ Every function returns the tensor it was given.
 import math
 
 import holdfast
+from holdfast.errors import UnsupportedError
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -144,7 +145,7 @@ def _calculate_correct_fan(tensor, mode):
 
 def _refuse_generator(name, generator):
     if generator is not None:
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"holdfast has no init.{name}(generator=...); use holdfast.manual_seed."
         )
 

@@ -6,6 +6,7 @@
 from collections import OrderedDict
 
 import holdfast
+from holdfast.errors import UnsupportedError
 
 from ..utils.hooks import RemovableHandle
 from .module_state import StateMixin
@@ -135,7 +136,7 @@ class Module(TreeMixin, StateMixin):
         return handle
 
     def register_full_backward_hook(self, hook, prepend=False):
-        raise NotImplementedError(
+        raise UnsupportedError(
             "holdfast has no nn.Module.register_full_backward_hook; use "
             "register_forward_hook, or autograd.grad for the gradients."
         )

@@ -7,6 +7,8 @@ A step is one message to the daemon for each parameter group, whatever the
 number of parameters.
 """
 
+from holdfast.missing import module_getattr
+
 from . import lr_scheduler
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
@@ -14,10 +16,4 @@ from .sgd import SGD
 
 __all__ = ["Adam", "AdamW", "Optimizer", "SGD", "lr_scheduler"]
 
-
-def __getattr__(name):
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise NotImplementedError(
-        f"holdfast has no optim.{name}; it has SGD, Adam and AdamW."
-    )
+__getattr__ = module_getattr("torch.optim")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import holdfast
+from holdfast.errors import UnsupportedError
 
 
 class _Required:
@@ -228,6 +229,6 @@ def check_options(name, lr, weight_decay, **unsupported):
         raise ValueError(f"Invalid weight_decay value: {weight_decay}")
     for option, value in unsupported.items():
         if value:
-            raise NotImplementedError(
+            raise UnsupportedError(
                 f"holdfast has no optim.{name}({option}={value!r}); leave {option} out."
             )

@@ -3,6 +3,8 @@
 
 """Layers and losses as functions, with PyTorch's names: `import ... as F`."""
 
+from holdfast.missing import module_getattr
+
 from .activation import *  # noqa: F401,F403
 from .activation import __all__ as _activation
 from .attention import *  # noqa: F401,F403
@@ -34,3 +36,5 @@ __all__ = [
     *_normalization,
     *_pooling,
 ]
+
+__getattr__ = module_getattr("torch.nn.functional")

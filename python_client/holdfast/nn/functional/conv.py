@@ -4,6 +4,7 @@
 """Linear maps and convolutions."""
 
 from holdfast import _C
+from holdfast.errors import UnsupportedError
 
 from .sizes import pair, same_padding
 
@@ -76,7 +77,5 @@ def pad(input, pad, mode="constant", value=None):
     Negative amounts crop. Other modes raise NotImplementedError.
     """
     if mode != "constant":
-        raise NotImplementedError(
-            f"holdfast has no pad(mode='{mode}'); only 'constant'."
-        )
+        raise UnsupportedError(f"holdfast has no pad(mode='{mode}'); only 'constant'.")
     return _ops.constant_pad(input, tuple(pad), 0 if value is None else value)

@@ -4,6 +4,7 @@
 """Pooling over windows of [N, C, H, W] or [C, H, W]."""
 
 from holdfast import _C
+from holdfast.errors import UnsupportedError
 
 from .sizes import pair
 
@@ -105,7 +106,7 @@ def avg_pool2d(
     if ceil_mode:
         # Windows that reach over the edge are divided by a smaller number,
         # which a factor cannot undo.
-        raise NotImplementedError(
+        raise UnsupportedError(
             "holdfast has no avg_pool2d(ceil_mode=True, divisor_override=...)."
         )
     height, width = pair(kernel_size)
@@ -160,7 +161,7 @@ def _window(name, input, output_size):
         )
     ]
     if any(n <= 0 or size % n for n, size in zip(wanted, sizes)):
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"holdfast has no {name} to sizes that do not divide the input's. "
             f"Got input {sizes}, output {tuple(wanted)}."
         )

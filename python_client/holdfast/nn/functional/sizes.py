@@ -3,6 +3,8 @@
 
 """Window arguments (one int or two), and refusals of what is not supported."""
 
+from holdfast.errors import UnsupportedError
+
 
 def pair(value):
     """(value, value), or the two values of a sequence; ValueError otherwise."""
@@ -38,6 +40,6 @@ def refuse(owner, **arguments):
     """NotImplementedError naming the first argument that is set."""
     for name, value in arguments.items():
         if value is not None and value is not False:
-            raise NotImplementedError(
+            raise UnsupportedError(
                 f"holdfast has no {owner}({name}={value!r}); leave {name} out."
             )

@@ -5,6 +5,8 @@
 
 import math
 
+from holdfast.errors import UnsupportedError
+
 from .base import LRScheduler, per_group
 
 
@@ -66,7 +68,7 @@ class OneCycleLR(LRScheduler):
         verbose=False,
     ):
         if three_phase:
-            raise NotImplementedError("holdfast has no OneCycleLR(three_phase=True).")
+            raise UnsupportedError("holdfast has no OneCycleLR(three_phase=True).")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
                 "anneal_strategy must be one of 'cos' or 'linear', instead got "
@@ -102,7 +104,7 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         step = self.last_epoch
         last = self.total_steps - 1
-        if step > last:
+        if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The total number of steps is "
                 f"{self.total_steps}"

@@ -5,6 +5,8 @@
 
 import itertools
 
+from holdfast.errors import UnsupportedError
+
 from .batches import TensorBatches
 from .collate import default_collate
 from .dataset import IterableDataset
@@ -50,7 +52,7 @@ class DataLoader:
                 "disable multiprocessing."
             )
         if num_workers > 0:
-            raise NotImplementedError(
+            raise UnsupportedError(
                 f"holdfast has no DataLoader(num_workers={num_workers}); use "
                 "num_workers=0. A TensorDataset's batches need no workers."
             )
