@@ -11,6 +11,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/scalar_value.h"
 #include "kernels/cpu/strided_loop.h"
+#include "kernels/cpu/vectorised.h"
 
 namespace holdfast {
 namespace {
@@ -59,6 +60,13 @@ void TransposeTiles(const KernelContext& context, const T* src, T* dst,
     }
   });
 }
+
+template <typename T>
+struct FillBody {
+  static HOLDFAST_INLINE void Run(T value, T* to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] = value;
+  }
+};
 
 // Handles the copies that TransposeTiles can do; false for all others.
 bool TryTranspose(const KernelContext& context, const TensorView& src,
@@ -150,7 +158,7 @@ void FillStrided(const KernelContext& context, const AttrValue& value,
       T* to = dst.as<T>();
       ParallelFor(context, n, kElementwiseGrain,
                   [&](int64_t begin, int64_t end) {
-                    std::fill(to + begin, to + end, element);
+                    Vectorised<FillBody<T>>(element, to + begin, end - begin);
                   });
       return;
     }

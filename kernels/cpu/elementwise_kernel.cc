@@ -12,18 +12,26 @@
 namespace holdfast {
 namespace {
 
-// Blocks start at multiples of kBlock for every thread count.
 template <typename Block>
-void ForEachBlock(const KernelContext& context, int64_t n, Block block) {
+void ForEachBlock(const KernelContext& context, const StridedLoop& walk,
+                  Block block) {
   ParallelFor(
-      context, n, kElementwiseGrain,
+      context, walk.numel(), kElementwiseGrain,
       [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i += kBlock) {
-          block(i, std::min(kBlock, end - i));
+        for (int64_t i = begin, n; i < end; i += n) {
+          n = walk.BlockSize(i, end);
+          block(i, n);
         }
       },
       kBlock);
 }
+
+template <typename T>
+struct RepeatBody {
+  static HOLDFAST_INLINE void Run(T value, T* to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] = value;
+  }
+};
 
 const char* At(const TensorView& view, int64_t i, size_t item) {
   return static_cast<const char*>(view.data) + i * item;
@@ -54,17 +62,23 @@ void RunDenseBinary(BinaryLoop loop, const KernelContext& context,
   BlockBuffer repeated;
   DispatchDType(a.spec->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T value = LoadElement((scalar == 0 ? a : b).as<T>());
-    std::fill_n(reinterpret_cast<T*>(repeated.bytes), std::min(n, kBlock),
-                value);
+    Vectorised<RepeatBody<T>>(LoadElement((scalar == 0 ? a : b).as<T>()),
+                              reinterpret_cast<T*>(repeated.bytes),
+                              std::min(n, kBlock));
   });
-  ForEachBlock(context, n, [&](int64_t i, int64_t count) {
-    if (scalar == 0) {
-      loop(repeated.bytes, At(b, i, item), to + i * out_item, count);
-    } else {
-      loop(At(a, i, item), repeated.bytes, to + i * out_item, count);
-    }
-  });
+  ParallelFor(
+      context, n, kElementwiseGrain,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i += kBlock) {
+          const int64_t count = std::min(kBlock, end - i);
+          if (scalar == 0) {
+            loop(repeated.bytes, At(b, i, item), to + i * out_item, count);
+          } else {
+            loop(At(a, i, item), repeated.bytes, to + i * out_item, count);
+          }
+        }
+      },
+      kBlock);
 }
 
 }  // namespace
@@ -109,7 +123,7 @@ absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
     return absl::OkStatus();
   }
   const StridedLoop walk({out[0], in[0]});
-  ForEachBlock(context, walk.numel(), [&](int64_t i, int64_t count) {
+  ForEachBlock(context, walk, [&](int64_t i, int64_t count) {
     BlockBuffer from, to;
     void* target = walk.Target(0, result, i, &to);
     loop(walk.Load(1, type, i, count, &from), target, count);
@@ -152,7 +166,7 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
     }
   }
   const StridedLoop walk({out[0], in[0], in[1]});
-  ForEachBlock(context, walk.numel(), [&](int64_t i, int64_t count) {
+  ForEachBlock(context, walk, [&](int64_t i, int64_t count) {
     BlockBuffer from_a, from_b, to;
     void* target = walk.Target(0, result, i, &to);
     loop(walk.Load(1, type, i, count, &from_a),

@@ -54,9 +54,9 @@ HOLDFAST_CPU_KERNEL(where) {
   ParallelFor(
       context, walk.numel(), kElementwiseGrain,
       [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i += kBlock) {
+        for (int64_t i = begin, n; i < end; i += n) {
           BlockBuffer buffers[4];
-          const int64_t n = std::min(kBlock, end - i);
+          n = walk.BlockSize(i, end);
           const uint8_t* condition = static_cast<const uint8_t*>(
               walk.Load(1, DType::kBool, i, n, &buffers[1]));
           const void* a = walk.Load(2, type, i, n, &buffers[2]);
@@ -92,9 +92,9 @@ HOLDFAST_CPU_KERNEL(clamp) {
       ParallelFor(
           context, walk.numel(), kElementwiseGrain,
           [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; i += kBlock) {
+            for (int64_t i = begin, n; i < end; i += n) {
               BlockBuffer from, buffer;
-              const int64_t n = std::min(kBlock, end - i);
+              n = walk.BlockSize(i, end);
               void* to = walk.Target(0, type, i, &buffer);
               Vectorised<ClampLoop<T>>(walk.Load(1, type, i, n, &from), to, low,
                                        high, n);

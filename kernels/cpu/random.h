@@ -19,8 +19,8 @@ struct alignas(64) RandomWords {
   uint32_t w[kBlock * 2];
 };
 
-// The first `count` words of the counters from `position` on. Writes whole
-// groups of 64 words. REQUIRES: count <= kBlock * 2.
+// The first `count` words of the counters from `position` on. May write up to
+// the next multiple of 64. REQUIRES: count <= kBlock * 2.
 void GenerateWords(uint64_t seed, uint64_t position, int64_t count,
                    RandomWords* words);
 

@@ -57,7 +57,10 @@ StridedLoop::StridedLoop(absl::Span<const TensorView> views, Order order) {
       operands_[k].strides[kept] = operands_[k].strides[d];
     }
   }
-  if (rank_ > 0) rank_ = kept + 1;
+  if (rank_ > 0) {
+    rank_ = kept + 1;
+    row_ = sizes_[kept];
+  }
   for (int k = 0; k < count; ++k) {
     int64_t expected = 1;
     operands_[k].linear = true;
@@ -71,6 +74,15 @@ StridedLoop::StridedLoop(absl::Span<const TensorView> views, Order order) {
 char* StridedLoop::Address(const Operand& operand, int64_t position) const {
   return operand.data +
          position * static_cast<int64_t>(ItemSize(operand.dtype));
+}
+
+int64_t StridedLoop::Offset(const Operand& operand, int64_t position) const {
+  int64_t offset = 0;
+  for (int d = rank_ - 1; d >= 0; --d) {
+    offset += position % sizes_[d] * operand.strides[d];
+    position /= sizes_[d];
+  }
+  return offset;
 }
 
 void StridedLoop::LoadInto(int k, DType dtype, int64_t begin, int64_t n,
@@ -90,7 +102,13 @@ void StridedLoop::LoadInto(int k, DType dtype, int64_t begin, int64_t n,
 const void* StridedLoop::Load(int k, DType dtype, int64_t begin, int64_t n,
                               BlockBuffer* buffer) const {
   const Operand& operand = operands_[k];
-  if (operand.linear && operand.dtype == dtype) return Address(operand, begin);
+  if (operand.dtype == dtype) {
+    if (operand.linear) return Address(operand, begin);
+    if (row_ >= kLongRow && operand.strides[rank_ - 1] == 1 &&
+        begin % row_ + n <= row_) {
+      return Address(operand, Offset(operand, begin));
+    }
+  }
   LoadInto(k, dtype, begin, n, buffer->bytes);
   return buffer->bytes;
 }

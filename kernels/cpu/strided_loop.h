@@ -44,6 +44,18 @@ class StridedLoop {
   // Operand k's elements follow each other without gaps in this loop's order.
   bool linear(int k) const { return operands_[k].linear; }
 
+  // How many elements a block at `begin` takes: at most kBlock, and where rows
+  // are long, not more than what is left of the row, so that operands repeated
+  // along outer dimensions can be used in place.
+  int64_t BlockSize(int64_t begin, int64_t end) const {
+    int64_t n = end - begin < kBlock ? end - begin : kBlock;
+    if (row_ >= kLongRow && row_ < numel_) {
+      const int64_t left = row_ - begin % row_;
+      if (left < n) n = left;
+    }
+    return n;
+  }
+
   // `n` elements of operand k from position `begin` as type `dtype`: in place
   // if possible, else in `buffer`. REQUIRES: n <= kBlock if a buffer is
   // needed.
@@ -67,10 +79,15 @@ class StridedLoop {
     int64_t strides[kMaxRank];
   };
 
+  static constexpr int64_t kLongRow = 256;
+
   char* Address(const Operand& operand, int64_t position) const;
+  // Offset in elements of the element at a position.
+  int64_t Offset(const Operand& operand, int64_t position) const;
 
   int rank_ = 0;
   int64_t numel_ = 1;
+  int64_t row_ = 1;  // size of the innermost dimension
   int64_t sizes_[kMaxRank];
   Operand operands_[kMaxLoopOperands];
 };
