@@ -245,7 +245,7 @@ void Pass::Capture(const Task& task) {
 absl::Status Pass::RunNode(uint32_t index) {
   Capture(tasks_[index]);
   Node* node = tasks_[index].node;
-  Values grads(node->output_specs.size());
+  Values grads(node->attrs().schema().num_outputs);
   {
     auto& slots = tasks_[index].slots;
     for (size_t i = 0; i < slots.size(); ++i) {

@@ -57,11 +57,9 @@ class GradContext {
   bool is_number(int i) const;
   // REQUIRES: is_number(i).
   const AttrValue& number(int i) const;
-  // Always available.
+  // REQUIRES: needs(i), or the rule keeps all specs.
   const TensorSpec& input_spec(int i) const { return node_->input_specs[i]; }
-  const TensorSpec& output_spec(int i = 0) const {
-    return node_->output_specs[i];
-  }
+  // Always available.
   const Attrs& attrs() const { return node_->attrs(); }
   int num_inputs() const { return static_cast<int>(node_->edges.size()); }
   // False: this input is absent or its gradient is of no use; do not compute.
@@ -112,6 +110,8 @@ struct GradRule {
   // Inputs among the saved ones that only the gradients of *other* inputs use:
   // kept only if another input needs a gradient.
   uint32_t serves_others = 0;
+  // Keep the specs of all inputs, not only of those that need a gradient.
+  bool all_specs = false;
 };
 
 // Defines Grad_<name> with the masks given after the name (as in GradRule) and

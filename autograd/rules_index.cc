@@ -31,8 +31,8 @@ void SameTriangle(GradContext& c, OpId op) {
 }  // namespace
 
 // The part of g that came from each input.
-HOLDFAST_GRAD(cat) {
-  const int rank = c.output_spec().rank();
+HOLDFAST_GRAD(cat, 0, 0, 0, /*all_specs=*/true) {
+  const int rank = c.grad()->spec().rank();
   const int dim = DimAttr(c, rank);
   int64_t start = 0;
   for (int i = 0; i < c.num_inputs(); ++i) {

@@ -27,11 +27,14 @@ Value WithDim(GradContext& c, const Value& a, int64_t dim) {
   return c.Call(OpId::unsqueeze, {a}, {{"dim", dim}});
 }
 
-// y = a b where one or both have rank 1, or batches broadcast. Ranks below are
-// those of a and b.
-void GradOfFirst(GradContext& c, int rank_a, int rank_b) {
+// y = a b for all ranks; batch dimensions broadcast. Ranks below are those of
+// a and b.
+void GradOfFirst(GradContext& c) {
   const Value& g = c.grad();
   const Value b = c.input(1);
+  if (!b) return;
+  const int rank_a = c.input_spec(0).rank();
+  const int rank_b = b->spec().rank();
   Value grad;
   if (rank_b == 1 && rank_a == 1) {
     grad = Mul(c, g, b);  // [k]
@@ -50,9 +53,12 @@ void GradOfFirst(GradContext& c, int rank_a, int rank_b) {
   SetBroadcast(c, 0, grad);
 }
 
-void GradOfSecond(GradContext& c, int rank_a, int rank_b) {
+void GradOfSecond(GradContext& c) {
   const Value& g = c.grad();
   const Value a = c.input(0);
+  if (!a) return;
+  const int rank_a = a->spec().rank();
+  const int rank_b = c.input_spec(1).rank();
   Value grad;
   if (rank_a == 1 && rank_b == 1) {
     grad = Mul(c, g, a);  // [k]
@@ -73,10 +79,8 @@ void GradOfSecond(GradContext& c, int rank_a, int rank_b) {
 
 // g b^T, a^T g
 HOLDFAST_GRAD(matmul, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
-  const int rank_a = c.input_spec(0).rank();
-  const int rank_b = c.input_spec(1).rank();
-  if (c.needs(0)) GradOfFirst(c, rank_a, rank_b);
-  if (c.needs(1)) GradOfSecond(c, rank_a, rank_b);
+  if (c.needs(0)) GradOfFirst(c);
+  if (c.needs(1)) GradOfSecond(c);
 }
 
 // y = x w^T + b, x [.., in], w [out, in], g [.., out]:

@@ -53,8 +53,12 @@ HOLDFAST_GRAD(sum) { c.Set(0, Spread(c, c.grad())); }
 
 // g / (elements per result)
 HOLDFAST_GRAD(mean) {
-  const int64_t results = c.output_spec().numel();
-  const int64_t n = results > 0 ? c.input_spec(0).numel() / results : 1;
+  const Dims& shape = c.input_spec(0).shape;
+  const uint64_t mask = Mask(c);
+  int64_t n = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (((mask >> i) & 1u) != 0) n *= shape[i];
+  }
   c.Set(0, Spread(c, Div(c, c.grad(), n)));
 }
 

@@ -87,10 +87,15 @@ RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs) {
     }
     if (input->requires_grad()) {
       node->edges.emplace_back(input->GradientEdge());
+      node->input_specs.emplace_back(input->spec());
     } else {
       node->edges.emplace_back();
+      if (rule->all_specs) {
+        node->input_specs.emplace_back(input->spec());
+      } else {
+        node->input_specs.emplace_back();
+      }
     }
-    node->input_specs.emplace_back(input->spec());
   }
   if (rule->saved_inputs == 0) return node;
   const uint32_t mask = InputsToSave(*rule, *node);
@@ -127,7 +132,6 @@ void EndRecord(const RefPtr<Node>& node, OpSink& sink,
   if (mask != 0) node->saved_outputs.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Value& output = outputs[i];
-    node->output_specs.emplace_back(output->spec());
     const bool differentiable = IsFloat(output->spec().dtype);
     if (IsSaved(mask, i)) {
       node->saved_outputs[i] = {differentiable ? sink.Alias(output) : output,

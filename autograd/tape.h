@@ -50,9 +50,10 @@ class Node final : public RefCounted {
   // Frees what was saved (after backward without retain_graph).
   void Release();
 
-  absl::InlinedVector<Edge, 2> edges;              // per input
-  absl::InlinedVector<TensorSpec, 2> input_specs;  // per input; absent: default
-  absl::InlinedVector<TensorSpec, 1> output_specs;
+  absl::InlinedVector<Edge, 2> edges;  // per input
+  // Per input; a default spec for inputs that need no gradient, unless the
+  // rule asks for all: copies are what recording an op costs most.
+  absl::InlinedVector<TensorSpec, 2> input_specs;
   absl::InlinedVector<SavedValue, 2> saved_inputs;   // as far as the rule asks
   absl::InlinedVector<SavedValue, 1> saved_outputs;  // likewise
 
