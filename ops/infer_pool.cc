@@ -55,11 +55,9 @@ absl::Status ReadWindow(const Attrs& attrs, SpecList inputs, bool dilated,
   for (int axis = 0; axis < 2; ++axis) {
     if (!PaddingIsAtMostHalf(*window, axis)) {
       return Invalid(attrs, inputs,
-                     "pad should be at most half of effective kernel size, "
-                     "but got pad=",
+                     "pad should be at most half of kernel size, but got pad=",
                      window->padding[axis],
-                     ", kernel_size=", window->kernel[axis],
-                     " and dilation=", window->dilation[axis]);
+                     " and kernel_size=", window->kernel[axis]);
     }
   }
   return absl::OkStatus();

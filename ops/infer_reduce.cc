@@ -90,6 +90,9 @@ HOLDFAST_INFER(InferAmax) {
 }
 
 HOLDFAST_INFER(InferArgmax) {
+  if (inputs[0]->dtype == DType::kBool) {
+    return NotImplementedFor(attrs, inputs, DType::kBool);
+  }
   const bool all = attrs.None("dim");
   uint64_t mask = ~uint64_t{0};
   if (!all) {

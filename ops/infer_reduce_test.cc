@@ -84,6 +84,8 @@ TEST(InferArgmaxTest, Dimensions) {
             "i64[1,3]");
   EXPECT_EQ(Infer("argmax", {"f32[]"}, {{"dim", 0}}), "i64[]");
   EXPECT_THAT(Infer("argmax", {"f32[0]"}), StartsWith("OUT_OF_RANGE"));
+  EXPECT_THAT(Infer("argmax", {"bool[2]"}),
+              HasSubstr("not implemented for 'Bool'"));
   EXPECT_THAT(Infer("argmax", {"f32[2,0]"}, {{"dim", 1}}),
               StartsWith("OUT_OF_RANGE"));
   EXPECT_EQ(Infer("argmax", {"f32[2,0]"}, {{"dim", 0}}), "i64[0]");

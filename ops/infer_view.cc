@@ -4,8 +4,9 @@
 // Rules of views: same storage, another shape, other strides, another offset.
 // Everything but as_strided can only reach elements that its input reaches, and
 // keeps (size - 1) * stride within the input's span. So products of an index
-// below size and its stride never overflow; strides of size-1 and size-0
-// dimensions mean nothing and are left alone rather than multiplied.
+// below size and its stride never overflow. Strides of size-1 and size-0
+// dimensions mean nothing; they follow PyTorch's formulas as far as those stay
+// small.
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +15,12 @@
 
 namespace holdfast {
 namespace {
+
+// Stride `a` * `b` where no element depends on it.
+int64_t IdleStride(int64_t a, int64_t b) {
+  int64_t stride = 0;
+  return SafeMul(a, b, &stride) && stride <= kMaxTensorBytes ? stride : 1;
+}
 
 // Fills in the -1 of a wanted shape.
 absl::Status ResolveSize(const Attrs& attrs, SpecList inputs, Dims* shape) {
@@ -139,9 +146,10 @@ HOLDFAST_INFER(InferExpand) {
   TensorSpec view;
   view.dtype = input.dtype;
   view.offset = input.offset;
-  for (int i = 0; i < rank; ++i) {
+  view.shape.resize(rank);
+  view.strides.resize(rank);
+  for (int i = rank - 1; i >= 0; --i) {
     const int64_t old_size = i < lead ? 1 : input.shape[i - lead];
-    const int64_t old_stride = i < lead ? 0 : input.strides[i - lead];
     int64_t new_size = size[i];
     if (new_size == -1) {
       if (i < lead) {
@@ -159,8 +167,15 @@ HOLDFAST_INFER(InferExpand) {
                      ".  Target sizes: ", TorchShape(size),
                      ".  Tensor sizes: ", TorchShape(input.shape));
     }
-    view.shape.push_back(new_size);
-    view.strides.push_back(new_size == old_size ? old_stride : 0);
+    view.shape[i] = new_size;
+    if (new_size != old_size) {
+      view.strides[i] = 0;
+    } else if (i >= lead) {
+      view.strides[i] = input.strides[i - lead];
+    } else {  // a new dimension of size 1
+      view.strides[i] =
+          i + 1 < rank ? IdleStride(view.shape[i + 1], view.strides[i + 1]) : 1;
+    }
   }
   AddView(out, std::move(view));
   return absl::OkStatus();
@@ -191,7 +206,8 @@ HOLDFAST_INFER(InferSlice) {
   TensorSpec view = input;
   view.shape[dim] = length;
   if (length > 0) view.offset += start * input.strides[dim];
-  if (length > 1) view.strides[dim] *= step;
+  view.strides[dim] = length > 1 ? input.strides[dim] * step
+                                 : IdleStride(input.strides[dim], step);
   AddView(out, std::move(view));
   return absl::OkStatus();
 }
@@ -225,11 +241,8 @@ HOLDFAST_INFER(InferUnsqueeze) {
   int dim = 0;
   absl::Status s = DimAttr(attrs, inputs, "dim", input.rank() + 1, &dim);
   if (!s.ok()) return s;
-  int64_t stride = 1;
-  if (dim < input.rank() &&
-      !SafeMul(input.shape[dim], input.strides[dim], &stride)) {
-    stride = 1;
-  }
+  const int64_t stride =
+      dim < input.rank() ? IdleStride(input.shape[dim], input.strides[dim]) : 1;
   TensorSpec view = input;
   view.shape.insert(view.shape.begin() + dim, 1);
   view.strides.insert(view.strides.begin() + dim, stride);

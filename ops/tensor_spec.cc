@@ -9,9 +9,20 @@
 
 namespace holdfast {
 
+namespace {
+
+// Wraps: a shape that nobody has checked yet gives a wrong number, but no
+// undefined behaviour.
+int64_t WrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) *
+                              static_cast<uint64_t>(b));
+}
+
+}  // namespace
+
 int64_t NumElements(absl::Span<const int64_t> shape) {
   int64_t n = 1;
-  for (int64_t size : shape) n *= size;
+  for (int64_t size : shape) n = WrappingMul(n, size);
   return n;
 }
 
@@ -44,7 +55,7 @@ Dims ContiguousStrides(absl::Span<const int64_t> shape) {
   int64_t step = 1;
   for (int i = static_cast<int>(shape.size()) - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    step = WrappingMul(step, std::max<int64_t>(shape[i], 1));
   }
   return strides;
 }

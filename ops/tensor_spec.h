@@ -50,6 +50,7 @@ struct TensorSpec {
 };
 
 // Row-major strides of a shape. A size-0 dimension counts as 1, as in PyTorch.
+// Meaningful for shapes that pass CheckShape; harmless for others.
 Dims ContiguousStrides(absl::Span<const int64_t> shape);
 TensorSpec ContiguousSpec(DType dtype, absl::Span<const int64_t> shape);
 int64_t NumElements(absl::Span<const int64_t> shape);

@@ -28,7 +28,7 @@ int64_t WindowCount(const Window& window, int axis, int64_t size) {
 }
 
 bool PaddingIsAtMostHalf(const Window& window, int axis) {
-  return window.padding[axis] <= Extent(window, axis) / 2;
+  return window.padding[axis] <= window.kernel[axis] / 2;
 }
 
 }  // namespace holdfast

@@ -33,7 +33,8 @@ inline constexpr int64_t kMaxWindowField = (int64_t{1} << 31) - 1;
 // stride and dilation positive, padding and size not negative.
 int64_t WindowCount(const Window& window, int axis, int64_t size);
 
-// PyTorch's pooling rule: a window's start must reach real elements.
+// PyTorch's limit on the padding of a pool, which keeps windows near real
+// elements.
 bool PaddingIsAtMostHalf(const Window& window, int axis);
 
 }  // namespace holdfast
