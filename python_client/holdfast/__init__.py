@@ -50,7 +50,12 @@ contiguous_format, preserve_format, strided = (
     "preserve_format",
     "strided",
 )
-__getattr__ = missing.module_getattr("torch")
+# Not every program needs these; `import holdfast` stays short.
+__getattr__ = missing.module_getattr(
+    "torch",
+    submodules=("daemon", "nn", "optim", "random", "testing", "utils"),
+    names={"Generator": "random", "load": "serialization", "save": "serialization"},
+)
 
 # These build on all of the above.
 from holdfast import nn, optim, random, utils  # noqa: E402,F401

@@ -6,9 +6,7 @@
 import argparse
 import json
 import os
-import shutil
 import sys
-from pathlib import Path
 
 
 def main(argv=None):
@@ -55,22 +53,13 @@ def main(argv=None):
 
 
 def _serve(args):
-    daemon = find_daemon()
-    if daemon is None:
-        return _fail(
-            "holdfastd is not on this machine. Set HOLDFAST_DAEMON to its path."
-        )
+    from holdfast.daemon import find_daemon
+
+    try:
+        daemon = find_daemon()
+    except FileNotFoundError as error:
+        return _fail(str(error))
     os.execv(daemon, [daemon, *args.arguments])
-
-
-def find_daemon():
-    """The daemon's binary: HOLDFAST_DAEMON, beside the package, on PATH."""
-    named = os.environ.get("HOLDFAST_DAEMON")
-    package = Path(__file__).resolve().parent
-    for path in (named, package / "bin/holdfastd", package.parent / "bin/holdfastd"):
-        if path and os.access(path, os.X_OK):
-            return str(path)
-    return shutil.which("holdfastd")
 
 
 def default_address():

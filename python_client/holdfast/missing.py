@@ -6,6 +6,9 @@
 They fail by name, so that a program stops where it would silently differ.
 """
 
+import importlib
+import sys
+
 from holdfast import _C
 from holdfast.errors import MissingAttributeError, UnsupportedError
 
@@ -39,11 +42,22 @@ for _name in METHODS:
         setattr(_C.Tensor, _name, _stub(_name))
 
 
-def module_getattr(module):
-    """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn")."""
+def module_getattr(module, submodules=(), names=None):
+    """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn").
+
+    It imports `submodules` on first use, and gets each of `names` from the
+    module that it maps to; anything else fails by name.
+    """
     own = "holdfast" + module[len("torch") :]
+    names = names or {}
 
     def __getattr__(name):
+        if name in submodules:
+            return importlib.import_module(f"{own}.{name}")
+        if name in names:
+            value = getattr(importlib.import_module(f"{own}.{names[name]}"), name)
+            setattr(sys.modules[own], name, value)
+            return value
         if name.startswith("_"):
             raise AttributeError(f"module '{own}' has no attribute '{name}'")
         raise MissingAttributeError(

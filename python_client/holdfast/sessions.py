@@ -24,6 +24,9 @@ def connect(
 ):
     """Opens a session on a daemon and makes it the default one.
 
+    Tensors of a former default session stay where they are; that session ends
+    with the last of them, or with its close().
+
     address   "host:port" (gRPC) or "unix:/path" (shared memory). None: what
               HOLDFAST_ADDRESS names, else a daemon that runs on this machine,
               else a private one that ends with this program.
@@ -38,8 +41,6 @@ def connect(
         session, attach = attach, True
     if attach and not session:
         raise ValueError("connect(attach=True) needs the session's name")
-    if default:
-        disconnect()
     return _C.connect(
         address or "", session or "", attach, float(grace), float(timeout), default
     )
@@ -57,6 +58,9 @@ def disconnect(keep=False):
 def current_session():
     """The default session, which is opened if need be."""
     return _C.default_session()
+
+
+function(_C.set_default_session, names=("set_default_session",))
 
 
 @function
@@ -141,13 +145,4 @@ def kept(name=None):
     return found
 
 
-@atexit.register
-def _leave():
-    session = _C.current_session()
-    if session is None:
-        return
-    try:
-        session.close()
-    except (RuntimeError, ConnectionError):
-        # The daemon is gone, or this is a forked child: nothing to leave.
-        pass
+atexit.register(_C.close_all)

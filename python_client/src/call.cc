@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/call.h"
 
+#include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/session_binding.h"
@@ -25,6 +26,13 @@ Session* SessionFor(absl::Span<const Tensor> inputs) {
   return DefaultSession();
 }
 
+bool IsExported(absl::Span<const Tensor> inputs) {
+  for (const Tensor& input : inputs) {
+    if (input && input->storage()->exported()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool GradEnabled() { return g_grad_enabled; }
@@ -42,9 +50,18 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
            absl::Span<Tensor> outputs) {
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
-  absl::Status status =
-      session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs);
-  if (!status.ok()) {
+  absl::Status status;
+  if (ABSL_PREDICT_FALSE(IsExported(inputs))) {
+    // The session waits for such an op. The copies outlive whatever other
+    // threads do to the Python objects meanwhile.
+    const absl::InlinedVector<Tensor, 4> held(inputs.begin(), inputs.end());
+    const bool record = g_grad_enabled;
+    ScopedGilRelease unlocked;
+    status = session->Apply(attrs, held, inplace, record, outputs);
+  } else {
+    status = session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs);
+  }
+  if (ABSL_PREDICT_FALSE(!status.ok())) {
     RaiseStatus(status);
     return false;
   }

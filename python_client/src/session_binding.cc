@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/session_binding.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "python_client/src/errors.h"
@@ -24,8 +26,10 @@ struct PySession {
 };
 
 PyTypeObject* g_type;
-// Never destroyed: the interpreter's atexit closes it while threads still run.
+// Never destroyed: the interpreter's atexit closes what is open while threads
+// still run.
 std::shared_ptr<Session>* g_default;
+std::vector<std::weak_ptr<Session>>* g_opened;
 
 Session& SessionOf(PyObject* self) {
   return *reinterpret_cast<PySession*>(self)->session;
@@ -41,6 +45,11 @@ std::shared_ptr<Session> Open(const ConnectOptions& options) {
     RaiseStatus(session.status());
     return nullptr;
   }
+  auto& opened = *g_opened;
+  opened.erase(std::remove_if(opened.begin(), opened.end(),
+                              [](const auto& old) { return old.expired(); }),
+               opened.end());
+  opened.push_back(*session);
   return *std::move(session);
 }
 
@@ -257,6 +266,43 @@ PyObject* CurrentSessionFunction(PyObject*, PyObject*) {
   return WrapSession(*g_default);
 }
 
+// (session or None): what new tensors use from now on.
+PyObject* SetDefaultSession(PyObject*, PyObject* session) {
+  if (session == Py_None) {
+    g_default->reset();
+  } else if (Py_TYPE(session) == g_type) {
+    *g_default = reinterpret_cast<PySession*>(session)->session;
+  } else {
+    PyErr_SetString(PyExc_TypeError, "expected a holdfast.Session or None");
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+// (session or None): what new tensors use from now on.
+PyObject* SetDefaultSession(PyObject*, PyObject* session) {
+  if (session == Py_None) {
+    g_default->reset();
+  } else if (Py_TYPE(session) == g_type) {
+    *g_default = reinterpret_cast<PySession*>(session)->session;
+  } else {
+    PyErr_SetString(PyExc_TypeError, "expected a holdfast.Session or None");
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+// Ends every session of this process; for its exit, so errors are dropped.
+PyObject* CloseAll(PyObject*, PyObject*) {
+  g_default->reset();
+  const std::vector<std::weak_ptr<Session>> opened = std::move(*g_opened);
+  for (const std::weak_ptr<Session>& weak : opened) {
+    const std::shared_ptr<Session> session = weak.lock();
+    if (session != nullptr) CloseUnlocked(session, false).IgnoreError();
+  }
+  Py_RETURN_NONE;
+}
+
 PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
   if (!CheckDevice(device)) return nullptr;
   Py_RETURN_NONE;
@@ -266,6 +312,7 @@ PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
 
 bool AddSessionType(PyObject* module) {
   g_default = new std::shared_ptr<Session>;
+  g_opened = new std::vector<std::weak_ptr<Session>>;
   g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&g_spec));
   if (g_type == nullptr) return false;
   return PyModule_AddObjectRef(module, "Session",
@@ -323,6 +370,11 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
   functions->push_back({"current_session", CurrentSessionFunction, METH_NOARGS,
                         "The default session, or None before the first use."});
   functions->push_back({"check_device", CheckDeviceFunction, METH_O, nullptr});
+  functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
+  functions->push_back({"set_default_session", SetDefaultSession, METH_O,
+                        "set_default_session(session, /)\n--\n\n"
+                        "Makes new tensors in this session; None: in one "
+                        "that the next op opens."});
 }
 
 }  // namespace holdfast::python

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""assert_close, by PyTorch's name and tolerances."""
+
+from holdfast import _C
+
+_TOLERANCES = {
+    _C.float16: (1e-3, 1e-5),
+    _C.bfloat16: (1.6e-2, 1e-5),
+    _C.float32: (1.3e-6, 1e-5),
+    _C.float64: (1e-7, 1e-7),
+}
+
+
+def assert_close(
+    actual,
+    expected,
+    *,
+    rtol=None,
+    atol=None,
+    equal_nan=False,
+    check_dtype=True,
+    msg=None,
+):
+    """Raises AssertionError unless the tensors are close; waits."""
+    actual, expected = _C.as_tensor(actual), _C.as_tensor(expected)
+    if actual.shape != expected.shape:
+        raise AssertionError(
+            "The values for attribute 'shape' do not match: "
+            f"{actual.shape} != {expected.shape}."
+        )
+    if check_dtype and actual.dtype is not expected.dtype:
+        raise AssertionError(
+            "The values for attribute 'dtype' do not match: "
+            f"{actual.dtype} != {expected.dtype}."
+        )
+    if (rtol is None) != (atol is None):
+        raise ValueError("rtol and atol must both be given, or neither")
+    if rtol is None:
+        rtol, atol = _TOLERANCES.get(actual.dtype, (0.0, 0.0))
+    left, right = actual.detach().to(_C.float64), expected.detach().to(_C.float64)
+    if left.allclose(right, rtol, atol, equal_nan):
+        return
+    close = left.isclose(right, rtol, atol, equal_nan)
+    wrong = (~close).sum().item()
+    # Where one is infinite or NaN there is no distance to report.
+    distance = (left - right).abs()
+    finite = distance.isfinite() & ~close
+    largest = distance.where(finite, 0.0).amax().item()
+    raise AssertionError(
+        msg
+        or f"Tensor-likes are not close! Mismatched elements: {wrong} / "
+        f"{left.numel()}. Greatest absolute difference: {largest} (up to {atol} "
+        f"allowed, relative {rtol})."
+    )
