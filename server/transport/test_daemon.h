@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// TestDaemon: what main.cc puts together, inside a test, in a folder of its
+// own. Thread-safety: the test's main thread.
+#ifndef HOLDFAST_SERVER_TRANSPORT_TEST_DAEMON_H_
+#define HOLDFAST_SERVER_TRANSPORT_TEST_DAEMON_H_
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/exec/device.h"
+#include "server/exec/worker.h"
+#include "server/session/session_registry.h"
+#include "server/transport/grpc_server.h"
+#include "server/transport/local_server.h"
+#include "server/transport/shm_connection.h"
+
+namespace holdfast {
+
+class TestDaemon {
+ public:
+  explicit TestDaemon(ServerLimits limits = Limits())
+      : device_(NewCpuDevice(1)),
+        worker_({}),
+        registry_(device_.get(), &worker_, limits) {
+    char folder[] = "/tmp/holdfast_test_XXXXXX";
+    if (mkdtemp(folder) == nullptr) abort();
+    folder_ = folder;
+    worker_.Start([this] { registry_.ExpireSessions(absl::Now()); });
+  }
+  ~TestDaemon() {
+    registry_.Shutdown();
+    if (grpc_ != nullptr) grpc_->Stop(absl::Milliseconds(100));
+    if (local_ != nullptr) local_->Stop();
+    worker_.Stop();
+    rmdir(folder_.c_str());
+  }
+
+  static ServerLimits Limits() {
+    ServerLimits limits;
+    limits.inline_limit_bytes = kShmInlineLimit;
+    return limits;
+  }
+
+  SessionRegistry* registry() { return &registry_; }
+  const std::string& folder() const { return folder_; }
+  std::string socket_path() const { return folder_ + "/d.sock"; }
+
+  absl::Status StartLocal() {
+    auto local = LocalServer::Start(&registry_, {socket_path()});
+    if (local.ok()) local_ = *std::move(local);
+    return local.status();
+  }
+  absl::Status StartGrpc() {
+    auto grpc = GrpcServer::Start(&registry_, {"127.0.0.1:0"});
+    if (grpc.ok()) grpc_ = *std::move(grpc);
+    return grpc.status();
+  }
+  LocalServer* local() { return local_.get(); }
+  GrpcServer* grpc() { return grpc_.get(); }
+
+  int sessions() { return registry_.Stats().sessions_size(); }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Device> device_;
+  Worker worker_;
+  SessionRegistry registry_;
+  std::unique_ptr<LocalServer> local_;
+  std::unique_ptr<GrpcServer> grpc_;
+};
+
+// True as soon as `condition` is; false after `at_most`.
+inline bool WaitFor(const std::function<bool()>& condition,
+                    absl::Duration at_most = absl::Seconds(20)) {
+  const absl::Time end = absl::Now() + at_most;
+  while (!condition()) {
+    if (absl::Now() > end) return false;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+inline int OpenDescriptors() {
+  int count = 0;
+  DIR* folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_TRANSPORT_TEST_DAEMON_H_
