@@ -279,19 +279,6 @@ PyObject* SetDefaultSession(PyObject*, PyObject* session) {
   Py_RETURN_NONE;
 }
 
-// (session or None): what new tensors use from now on.
-PyObject* SetDefaultSession(PyObject*, PyObject* session) {
-  if (session == Py_None) {
-    g_default->reset();
-  } else if (Py_TYPE(session) == g_type) {
-    *g_default = reinterpret_cast<PySession*>(session)->session;
-  } else {
-    PyErr_SetString(PyExc_TypeError, "expected a holdfast.Session or None");
-    return nullptr;
-  }
-  Py_RETURN_NONE;
-}
-
 // Ends every session of this process; for its exit, so errors are dropped.
 PyObject* CloseAll(PyObject*, PyObject*) {
   g_default->reset();
