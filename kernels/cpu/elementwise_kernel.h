@@ -79,8 +79,10 @@ namespace elementwise_internal {
 
 inline constexpr int kVectorBytes = 64;
 
-// Loops of a known length become whole vectors without a remainder, and the
-// last elements travel through a vector padded with ones.
+// A padded loop only ever runs over whole vectors: the last elements go through
+// it again, in a buffer filled up with ones. The loop is written once and its
+// length is unknown to the compiler, which would otherwise use narrower
+// routines for a short one.
 template <typename Op, typename T>
 struct UnaryBody {
   using R = typename Op::template Result<T>;
@@ -89,29 +91,32 @@ struct UnaryBody {
     const T* a = static_cast<const T*>(in);
     R* out = static_cast<R*>(result);
     if constexpr (Op::Types::template kPadded<T>) {
-      constexpr int kLanes = kVectorBytes / sizeof(T);
-      int64_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) Vector(a + i, out + i);
-      if (i < n) {
-        alignas(kVectorBytes) T padded[kLanes];
-        alignas(kVectorBytes) R results[kLanes];
-        for (int j = 0; j < kLanes; ++j)
-          padded[j] = i + j < n ? a[i + j] : T(1);
-        Vector(padded, results);
-        std::memcpy(out + i, results, (n - i) * sizeof(R));
+      static_assert(std::is_same_v<R, T>);
+      constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+      alignas(kVectorBytes) T padded[kLanes];
+      int64_t count = n / kLanes * kLanes;
+      R* last = out + count;
+      const int64_t rest = n - count;
+      for (int64_t j = 0; j < kLanes && rest > 0; ++j) {
+        padded[j] = j < rest ? a[count + j] : T(1);
       }
+      while (true) {
+        if (count > 0) Loop(a, out, count);
+        if (out == padded || rest == 0) break;
+        a = padded;
+        out = padded;
+        count = kLanes;
+      }
+      if (rest > 0) std::memcpy(last, padded, rest * sizeof(R));
     } else {
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) {
-        out[i] = Op::template Apply<T>(LoadElement(a + i));
-      }
+      Loop(a, out, n);
     }
   }
 
-  static HOLDFAST_INLINE void Vector(const T* a, R* out) {
+  static HOLDFAST_INLINE void Loop(const T* a, R* out, int64_t n) {
 #pragma GCC ivdep
-    for (int j = 0; j < int{kVectorBytes / sizeof(T)}; ++j) {
-      out[j] = Op::template Apply<T>(a[j]);
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = Op::template Apply<T>(LoadElement(a + i));
     }
   }
 };
@@ -126,25 +131,35 @@ struct BinaryBody {
     const T* b = static_cast<const T*>(in_b);
     R* out = static_cast<R*>(result);
     if constexpr (Op::Types::template kPadded<T>) {
-      constexpr int kLanes = kVectorBytes / sizeof(T);
-      int64_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) Vector(a + i, b + i, out + i);
-      if (i < n) {
-        alignas(kVectorBytes) T padded_a[kLanes];
-        alignas(kVectorBytes) T padded_b[kLanes];
-        alignas(kVectorBytes) R results[kLanes];
-        for (int j = 0; j < kLanes; ++j) {
-          padded_a[j] = i + j < n ? a[i + j] : T(1);
-          padded_b[j] = i + j < n ? b[i + j] : T(1);
-        }
-        Vector(padded_a, padded_b, results);
-        std::memcpy(out + i, results, (n - i) * sizeof(R));
+      static_assert(std::is_same_v<R, T>);
+      constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+      alignas(kVectorBytes) T padded_a[kLanes];
+      alignas(kVectorBytes) T padded_b[kLanes];
+      int64_t count = n / kLanes * kLanes;
+      R* last = out + count;
+      const int64_t rest = n - count;
+      for (int64_t j = 0; j < kLanes && rest > 0; ++j) {
+        padded_a[j] = j < rest ? a[count + j] : T(1);
+        padded_b[j] = j < rest ? b[count + j] : T(1);
       }
+      while (true) {
+        if (count > 0) Loop(a, b, out, count);
+        if (out == padded_a || rest == 0) break;
+        a = padded_a;
+        b = padded_b;
+        out = padded_a;
+        count = kLanes;
+      }
+      if (rest > 0) std::memcpy(last, padded_a, rest * sizeof(R));
     } else {
+      Loop(a, b, out, n);
+    }
+  }
+
+  static HOLDFAST_INLINE void Loop(const T* a, const T* b, R* out, int64_t n) {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) {
-        out[i] = Op::template Apply<T>(LoadElement(a + i), Operand(b + i));
-      }
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = Op::template Apply<T>(LoadElement(a + i), Operand(b + i));
     }
   }
 
@@ -157,13 +172,6 @@ struct BinaryBody {
       return LoadOnce(b);
     } else {
       return LoadElement(b);
-    }
-  }
-
-  static HOLDFAST_INLINE void Vector(const T* a, const T* b, R* out) {
-#pragma GCC ivdep
-    for (int j = 0; j < int{kVectorBytes / sizeof(T)}; ++j) {
-      out[j] = Op::template Apply<T>(a[j], b[j]);
     }
   }
 };

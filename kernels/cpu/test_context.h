@@ -7,12 +7,14 @@
 #ifndef HOLDFAST_KERNELS_CPU_TEST_CONTEXT_H_
 #define HOLDFAST_KERNELS_CPU_TEST_CONTEXT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/kernel.h"
@@ -39,7 +41,7 @@ class TestContext : public KernelContext {
 };
 
 // Elements read and written as double, which holds every value the tests use.
-// Copies share the data: a view is a copy with another spec.
+// Copies share the data (so Set is const): a view is a copy with another spec.
 class TestTensor {
  public:
   TestTensor() = default;
@@ -75,7 +77,7 @@ class TestTensor {
       return static_cast<double>(LoadElement(data<T>() + Position(i)));
     });
   }
-  void Set(int64_t i, double value) {
+  void Set(int64_t i, double value) const {
     DispatchDType(spec_.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       data<T>()[Position(i)] = static_cast<T>(value);
@@ -141,6 +143,34 @@ inline absl::Status RunKernel(KernelFn kernel, KernelContext& context,
   }
   for (const TestTensor& t : outputs) out.push_back(t.view());
   return kernel(context, attrs, in, out);
+}
+
+// Infers the outputs, allocates them and runs the kernel, as the executor
+// does. In-place (`inplace`): the output is inputs[0] itself.
+inline absl::StatusOr<std::vector<TestTensor>> RunOp(
+    KernelFn kernel, KernelContext& context, const Attrs& attrs,
+    const std::vector<TestTensor>& inputs, bool inplace = false) {
+  const OpSchema& schema = attrs.schema();
+  std::vector<const TensorSpec*> specs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int slot = schema.num_lists > 0
+                         ? -1
+                         : schema.params[schema.tensor_params[i]].attr_slot;
+    const bool number = slot >= 0 && attrs.IsSet(slot);
+    const bool absent = inputs[i].view().data == nullptr;
+    specs.push_back(number || absent ? nullptr : &inputs[i].spec());
+  }
+  OutputSpecs inferred;
+  absl::Status status = InferOp(attrs, specs, inplace, &inferred);
+  if (!status.ok()) return status;
+  std::vector<TestTensor> outputs;
+  for (const OutputSpec& out : inferred) {
+    outputs.push_back(inplace ? inputs[0]
+                              : TestTensor(out.spec.dtype, out.spec.shape));
+  }
+  status = RunKernel(kernel, context, attrs, inputs, outputs);
+  if (!status.ok()) return status;
+  return outputs;
 }
 
 }  // namespace holdfast
