@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "ops/infer.h"
+#include "ops/infer_testing.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -164,6 +165,34 @@ void CheckAccepted(const OpSchema& op, const std::vector<TensorSpec>& specs,
   }
 }
 
+void CheckRefused(const OpSchema& op, bool inplace, const absl::Status& status,
+                  const OutputSpecs& out) {
+  ASSERT_TRUE(out.empty());
+  ASSERT_TRUE(status.code() == absl::StatusCode::kInvalidArgument ||
+              status.code() == absl::StatusCode::kOutOfRange ||
+              status.code() == absl::StatusCode::kUnimplemented)
+      << status;
+  ASSERT_TRUE(absl::StartsWith(status.message(),
+                               "[" + op.name + (inplace ? "_] " : "] ")))
+      << status;
+  ASSERT_TRUE(absl::EndsWith(status.message(), ".")) << status;
+  ASSERT_LT(status.message().size(), 2000u) << status;
+}
+
+// True if the call was accepted.
+bool RunCall(const Attrs& attrs, const std::vector<TensorSpec>& specs,
+             const std::vector<const TensorSpec*>& inputs, bool inplace) {
+  ResultType(attrs, inputs);
+  OutputSpecs out;
+  const absl::Status status = InferOp(attrs, inputs, inplace, &out);
+  if (status.ok()) {
+    CheckAccepted(attrs.schema(), specs, inputs, inplace, out);
+  } else {
+    CheckRefused(attrs.schema(), inplace, status, out);
+  }
+  return status.ok();
+}
+
 class HostileTest : public testing::TestWithParam<int> {};
 
 TEST_P(HostileTest, RandomCalls) {
@@ -196,27 +225,102 @@ TEST_P(HostileTest, RandomCalls) {
     }
     const bool inplace =
         op.has(kInplaceOnly) || (op.has(kInplace) && random.Below(3) == 0);
-    ResultType(attrs, inputs);
-    OutputSpecs out;
-    const absl::Status status = InferOp(attrs, inputs, inplace, &out);
-    if (status.ok()) {
-      ++accepted;
-      CheckAccepted(op, specs, inputs, inplace, out);
-      if (HasFatalFailure()) return;
-      continue;
-    }
-    ASSERT_TRUE(out.empty());
-    ASSERT_TRUE(status.code() == absl::StatusCode::kInvalidArgument ||
-                status.code() == absl::StatusCode::kOutOfRange ||
-                status.code() == absl::StatusCode::kUnimplemented)
-        << status;
-    ASSERT_TRUE(absl::StartsWith(status.message(),
-                                 "[" + op.name + (inplace ? "_] " : "] ")))
-        << status;
-    ASSERT_TRUE(absl::EndsWith(status.message(), ".")) << status;
-    ASSERT_LT(status.message().size(), 2000u) << status;
+    accepted += RunCall(attrs, specs, inputs, inplace) ? 1 : 0;
+    if (HasFatalFailure()) return;
   }
   RecordProperty("accepted", accepted);
+}
+
+// Calls with so many conditions that random ones never meet them: valid ones,
+// with one number changed.
+TEST(AlmostValidTest, OneNumberIsWrong) {
+  const TestCall kCalls[] = {
+      {"conv2d",
+       {"f32[2,4,8,8]", "f32[6,2,3,3]", "f32[6]"},
+       {{"stride", 2}, {"padding", 1}, {"dilation", 1}, {"groups", 2}}},
+      {"conv2d_backward_input",
+       {"f32[2,6,4,4]", "f32[6,2,3,3]"},
+       {{"input_size", Dims{2, 4, 8, 8}},
+        {"stride", 2},
+        {"padding", 1},
+        {"dilation", 1},
+        {"groups", 2}}},
+      {"conv2d_backward_weight",
+       {"f32[2,6,4,4]", "f32[2,4,8,8]"},
+       {{"weight_size", Dims{6, 2, 3, 3}},
+        {"stride", 2},
+        {"padding", 1},
+        {"dilation", 1},
+        {"groups", 2}}},
+      {"max_pool2d",
+       {"f32[2,4,8,8]"},
+       {{"kernel_size", 3}, {"stride", 2}, {"padding", 1}, {"dilation", 2}}},
+      {"max_pool2d_backward",
+       {"f32[2,4,4,4]", "i64[2,4,4,4]"},
+       {{"input_size", Dims{2, 4, 8, 8}}}},
+      {"max_pool2d_gather", {"f32[2,4,8,8]", "i64[2,4,4,4]"}},
+      {"avg_pool2d",
+       {"f32[2,4,8,8]"},
+       {{"kernel_size", 3}, {"stride", 2}, {"padding", 1}}},
+      {"avg_pool2d_backward",
+       {"f32[2,4,4,4]"},
+       {{"input_size", Dims{2, 4, 8, 8}},
+        {"kernel_size", 3},
+        {"stride", 2},
+        {"padding", 1},
+        {"ceil_mode", false},
+        {"count_include_pad", true}}},
+      {"linear", {"f32[2,3]", "f32[4,3]", "f32[4]"}},
+      {"scatter", {"f32[3,4]", "i64[2,3]", "f32[2,3]"}, {{"dim", 0}}},
+      {"index_add", {"f32[3,4]", "i64[2]", "f32[2,4]"}, {{"dim", 0}}},
+      {"slice_backward",
+       {"f32[2,3]"},
+       {{"input_size", Dims{2, 8}}, {"dim", 1}, {"start", 1}, {"step", 2}}},
+      {"select_backward",
+       {"f32[2]"},
+       {{"input_size", Dims{2, 8}}, {"dim", 1}, {"index", 7}}},
+      {"nll_loss", {"f32[4,9]", "i64[4]", "f32[9]"}},
+      {"nll_loss_backward",
+       {"f32[]", "i64[4]", "f32[9]", "f32[]"},
+       {{"input_size", Dims{4, 9}},
+        {"reduction", "mean"},
+        {"ignore_index", -100}}},
+  };
+  Random random(7);
+  for (const TestCall& call : kCalls) {
+    const OpSchema& op = call.attrs.schema();
+    SCOPED_TRACE(op.name);
+    ASSERT_TRUE(RunCall(call.attrs, call.specs, call.pointers, false));
+    int accepted = 0;
+    for (int n = 0; n < kCallsPerOp; ++n) {
+      Attrs attrs = call.attrs;
+      std::vector<TensorSpec> specs = call.specs;
+      std::vector<const TensorSpec*> inputs;
+      if (random.Below(3) == 0 && op.num_attrs > 0) {
+        const int slot = random.Below(op.num_attrs);
+        AttrValue value = attrs.Get(slot);
+        if (Dims* list = std::get_if<Dims>(&value); list && !list->empty()) {
+          (*list)[random.Below(static_cast<int>(list->size()))] = random.Int();
+        } else {
+          value = random.Value(op.params[op.attr_params[slot]]);
+        }
+        attrs.Set(slot, std::move(value));
+      } else {
+        TensorSpec& spec = specs[random.Below(static_cast<int>(specs.size()))];
+        if (spec.rank() > 0 && random.Below(2) == 0) {
+          spec.shape[random.Below(spec.rank())] = random.Below(12);
+          spec.strides = ContiguousStrides(spec.shape);
+        } else {
+          spec = random.Spec(nullptr);
+        }
+      }
+      for (const TensorSpec& spec : specs) inputs.push_back(&spec);
+      accepted += RunCall(attrs, specs, inputs, false) ? 1 : 0;
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(accepted, kCallsPerOp / 200);
+    EXPECT_LT(accepted, kCallsPerOp);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllOps, HostileTest, testing::Range(0, kNumOps),

@@ -31,16 +31,9 @@ absl::Status Reduce(const Attrs& attrs, SpecList inputs, DType dtype,
 }
 
 // The largest of no elements does not exist.
-absl::Status CheckNotEmpty(const Attrs& attrs, SpecList inputs, uint64_t mask,
-                           bool all) {
+absl::Status CheckNotEmpty(const Attrs& attrs, SpecList inputs, uint64_t mask) {
   const TensorSpec& input = *inputs[0];
   if (input.numel() != 0) return absl::OkStatus();
-  if (all) {
-    return BadIndex(attrs, inputs, attrs.schema().name,
-                    "(): Expected reduction dim to be specified for "
-                    "input.numel() == 0. Specify the reduction dim with the "
-                    "'dim' argument");
-  }
   for (int i = 0; i < input.rank(); ++i) {
     if ((mask >> i & 1) != 0 && input.shape[i] == 0) {
       return BadIndex(attrs, inputs, attrs.schema().name,
@@ -51,12 +44,21 @@ absl::Status CheckNotEmpty(const Attrs& attrs, SpecList inputs, uint64_t mask,
   return absl::OkStatus();
 }
 
+std::string NoDimGiven(const Attrs& attrs) {
+  return absl::StrCat(attrs.schema().name,
+                      "(): Expected reduction dim to be specified for "
+                      "input.numel() == 0. Specify the reduction dim with the "
+                      "'dim' argument");
+}
+
+constexpr uint64_t kAllDims = ~uint64_t{0};
+
 }  // namespace
 
 absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask) {
   const Dims* dims = std::get_if<Dims>(&attrs.Get("dim"));
   if (dims == nullptr || dims->empty()) {
-    *mask = ~uint64_t{0};
+    *mask = kAllDims;
     return absl::OkStatus();
   }
   return DimMask(attrs, inputs, *dims, inputs[0]->rank(), mask);
@@ -83,26 +85,31 @@ HOLDFAST_INFER(InferAmax) {
   uint64_t mask = 0;
   absl::Status s = ReducedDims(attrs, inputs, &mask);
   if (!s.ok()) return s;
-  s = CheckNotEmpty(attrs, inputs, mask, mask == ~uint64_t{0});
-  if (!s.ok()) return s;
+  // argmax raises IndexError here, as in PyTorch.
+  if (mask == kAllDims && inputs[0]->numel() == 0) {
+    return Invalid(attrs, inputs, NoDimGiven(attrs));
+  }
+  if (s = CheckNotEmpty(attrs, inputs, mask); !s.ok()) return s;
   AddReduced(inputs[0]->dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
   return absl::OkStatus();
 }
 
 HOLDFAST_INFER(InferArgmax) {
-  if (inputs[0]->dtype == DType::kBool) {
-    return NotImplementedFor(attrs, inputs, DType::kBool);
-  }
-  const bool all = attrs.None("dim");
-  uint64_t mask = ~uint64_t{0};
-  if (!all) {
+  uint64_t mask = kAllDims;
+  if (attrs.None("dim")) {
+    if (inputs[0]->numel() == 0) {
+      return BadIndex(attrs, inputs, NoDimGiven(attrs));
+    }
+  } else {
     int dim = 0;
     absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
     if (!s.ok()) return s;
     mask = uint64_t{1} << dim;
   }
-  if (absl::Status s = CheckNotEmpty(attrs, inputs, mask, all); !s.ok()) {
-    return s;
+  absl::Status s = CheckNotEmpty(attrs, inputs, mask);
+  if (!s.ok()) return s;
+  if (inputs[0]->dtype == DType::kBool) {
+    return NotImplementedFor(attrs, inputs, DType::kBool);
   }
   AddReduced(DType::kInt64, *inputs[0], mask, attrs.Bool("keepdim"), out);
   return absl::OkStatus();

@@ -108,6 +108,9 @@ struct TestCall {
     }
   }
 
+  TestCall(const TestCall&) = delete;  // pointers into specs
+  TestCall& operator=(const TestCall&) = delete;
+
   std::string Run(bool inplace = false) const {
     OutputSpecs out;
     const absl::Status status = InferOp(attrs, pointers, inplace, &out);
