@@ -23,6 +23,7 @@ from holdfast import nn, optim
 from holdfast.utils.data import DataLoader, TensorDataset
 
 DATA = Path("/usr/share/datasets/fashion-mnist")
+CLASSES = "T-shirt Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag Boot".split()
 # Reading the loss waits for the device; in between, the loop runs ahead of it.
 READ_EVERY = 50
 
@@ -131,9 +132,7 @@ def train(args):
     start = time.perf_counter()
     for epoch in range(1, args.epochs + 1):
         title = f"epoch {epoch}/{args.epochs}"
-        loss, curve = train_epoch(
-            model, loader, criterion, optimizer, scheduler, title
-        )
+        loss, curve = train_epoch(model, loader, criterion, optimizer, scheduler, title)
         accuracy = evaluate(model, test_set)
         print(f"{title}: loss={loss:.4f} accuracy={accuracy:.4f}", flush=True)
         history.append({"loss": loss, "accuracy": accuracy, "curve": curve})

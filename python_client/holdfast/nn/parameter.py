@@ -4,6 +4,7 @@
 """Tensors that a module owns: parameters (trained) and buffers (state)."""
 
 import holdfast
+from holdfast._printing import tensor_text
 
 
 class Parameter(holdfast.Tensor):
@@ -26,7 +27,7 @@ class Parameter(holdfast.Tensor):
         pass
 
     def __repr__(self):
-        return "Parameter containing:\n" + super().__repr__()
+        return "Parameter containing:\n" + tensor_text(self)
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
