@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP proxy that can cut, stall and refuse connections."""
+
+import socket
+import threading
+
+
+class Proxy:
+    """Forwards 127.0.0.1:port to `target`; cut() resets what is open.
+
+    With cut_every, each connection is reset after that many bytes from the
+    client, wherever in a message that falls.
+    """
+
+    def __init__(self, target, cut_every=None):
+        self.target = target.rsplit(":", 1)
+        self.cut_every = cut_every
+        self.cuts = 0
+        self.bytes = 0
+        self._open = set()
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection((self.target[0], self.target[1]))
+            except OSError:
+                client.close()
+                continue
+            pair = (client, server)
+            for s in pair:
+                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._open.add(pair)
+            for source, sink in (pair, pair[::-1]):
+                threading.Thread(
+                    target=self._pump, args=(source, sink, pair), daemon=True
+                ).start()
+
+    def _pump(self, source, sink, pair):
+        sent = 0
+        while True:
+            try:
+                data = source.recv(65536)
+                if not data:
+                    break
+                if source is pair[0]:
+                    self.bytes += len(data)
+                    sent += len(data)
+                    if self.cut_every and sent >= self.cut_every:
+                        # Part of it still gets through.
+                        sink.sendall(data[: len(data) // 2])
+                        self.cuts += 1
+                        break
+                sink.sendall(data)
+            except OSError:
+                break
+        self._reset(pair)
+
+    def _reset(self, pair):
+        with self._lock:
+            if pair not in self._open:
+                return
+            self._open.discard(pair)
+        for s in pair:
+            try:
+                # SO_LINGER 0: a reset, not a polite end.
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            s.close()
+
+    def cut(self):
+        """Resets every open connection."""
+        with self._lock:
+            pairs = list(self._open)
+        self.cuts += len(pairs)
+        for pair in pairs:
+            self._reset(pair)
+
+    def close(self):
+        self._listener.close()
+        self.cut()

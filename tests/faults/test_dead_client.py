@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that die: their memory comes back, others do not notice."""
+
+import os
+import subprocess
+import sys
+import time
+
+from conftest import run_client, start_client, wait_until
+
+HOLD_100_MB = """
+import holdfast
+holdfast.connect({address!r}, grace=0)
+t = [holdfast.ones(25_000_000) for _ in range(1)]
+holdfast.synchronize()
+print("ready", flush=True)
+while True:  # killed in the middle of submitting
+    u = t[0] + 1
+"""
+
+
+def resident_bytes(pid):
+    """Anonymous and shared memory that the daemon holds."""
+    with open(f"/proc/{pid}/status") as f:
+        lines = dict(line.split(":", 1) for line in f)
+    return sum(int(lines[k].split()[0]) << 10 for k in ("RssAnon", "RssShmem"))
+
+
+def test_sigkill_gives_memory_back_within_100_ms(daemon, transport):
+    pid = daemon.process.pid
+    daemon.check_alive()
+    before = resident_bytes(pid)
+    client = start_client(
+        HOLD_100_MB.format(address=daemon.address(transport)),
+        daemon.address(transport),
+    )
+    assert client.stdout.readline().strip() == "ready"
+    assert resident_bytes(pid) > before + 90_000_000
+    client.kill()
+    client.wait(10)
+    killed = time.monotonic()
+    while resident_bytes(pid) > before + 10_000_000:
+        waited = time.monotonic() - killed
+        assert waited < 5, "the memory did not come back"
+        time.sleep(0.002)
+    waited = time.monotonic() - killed
+    # The promise is 100 ms on a machine that has a core to spare; a loaded one
+    # may be late in running us.
+    assert waited < (0.1 if os.getloadavg()[0] < 2 else 2), waited
+    assert daemon.stats()["sessions"] == [] or all(
+        s["bytes_in_use"] == 0 for s in daemon.stats()["sessions"]
+    )
+
+
+def test_many_kills_leave_nothing(daemon):
+    pid = daemon.process.pid
+    daemon.check_alive()
+    files = len(os.listdir(f"/proc/{pid}/fd"))
+    before = resident_bytes(pid)
+    for i in range(12):
+        transport = ("shm", "grpc")[i % 2]
+        client = start_client(
+            HOLD_100_MB.format(address=daemon.address(transport)),
+            daemon.address(transport),
+        )
+        assert client.stdout.readline().strip() == "ready"
+        client.kill()
+        client.wait(10)
+    wait_until(lambda: resident_bytes(pid) < before + 20_000_000, 5, "memory is back")
+    wait_until(
+        lambda: len(os.listdir(f"/proc/{pid}/fd")) <= files + 2, 5, "files closed"
+    )
+    daemon.check_alive()
+
+
+def test_killed_client_does_not_disturb_another(daemon, transport):
+    code = """
+import holdfast
+x = holdfast.ones(10)
+for i in range(20000):
+    x = x + 1
+    if i == 100:
+        print("running", flush=True)
+print(x.sum().item())
+"""
+    survivor = start_client(code, daemon.address(transport))
+    assert survivor.stdout.readline().strip() == "running"
+    victim = start_client(
+        HOLD_100_MB.format(address=daemon.address("shm")), daemon.address("shm")
+    )
+    assert victim.stdout.readline().strip() == "ready"
+    victim.kill()
+    victim.wait(10)
+    out, _ = survivor.communicate(timeout=120)
+    assert float(out) == 200010.0
+
+
+def test_session_outlives_its_killed_client(daemon, transport):
+    address = daemon.address(transport)
+    train = f"""
+import holdfast
+holdfast.connect({address!r}, session="mine", grace=60)
+w = holdfast.arange(6).float()
+holdfast.keep("w", w)
+w.mul_(2)
+holdfast.synchronize()
+print("ready", flush=True)
+input()
+"""
+    client = start_client(train, address)
+    assert client.stdout.readline().strip() == "ready"
+    client.kill()
+    client.wait(10)
+    attach = f"""
+import holdfast
+holdfast.connect({address!r}, session="mine", attach=True)
+print(holdfast.kept("w").tolist())
+"""
+    assert run_client(attach, address).strip() == "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0]"
+
+
+def test_private_daemon_ends_with_its_program(tmp_path):
+    env = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), HOLDFAST_SOCKET="")
+    env.pop("HOLDFAST_ADDRESS", None)
+    code = """
+import os, subprocess, holdfast
+holdfast.ones(3).sum().item()
+out = subprocess.run(["pgrep", "-P", str(os.getpid()), "holdfastd"], stdout=-1)
+print(out.stdout.decode().split()[0], flush=True)
+input()
+"""
+    client = subprocess.Popen(
+        [sys.executable, "-c", code], env=env, stdin=-1, stdout=-1, text=True
+    )
+    pid = int(client.stdout.readline())
+    client.kill()
+    client.wait(10)
+    wait_until(lambda: not _alive(pid), 5, "the private daemon has ended")
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
