@@ -191,11 +191,12 @@ void Pass::Explore() {
   for (const Edge& root : roots_) {
     if (!enter(root.node.get())) continue;
     while (!stack.empty()) {
-      auto& [index, next] = stack.back();
+      const uint32_t index = stack.back().first;
       Node* node = tasks_[index].node;
       bool deeper = false;
-      while (next < node->edges.size() && !deeper) {
-        Node* input = node->edges[next++].node.get();
+      // Entering a node moves the stack: no reference to it is kept.
+      while (!deeper && stack.back().second < node->edges.size()) {
+        Node* input = node->edges[stack.back().second++].node.get();
         if (input != nullptr && input->sequence() >= oldest) {
           deeper = enter(input);
         }
