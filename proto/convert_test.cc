@@ -159,7 +159,8 @@ TEST(AttrsTest, UnsetAndNoneDiffer) {
 
 TEST(AttrsTest, EmptyListIsAList) {
   Attrs view(FindOp("view"));
-  view.Set("size", Dims{});
+  const Dims empty;
+  view.Set("size", empty);
   absl::StatusOr<Attrs> back = RoundTrip(view);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_TRUE(back->IsSet(0));
