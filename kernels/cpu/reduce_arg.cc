@@ -165,15 +165,16 @@ absl::Status ArgAlong(KernelContext& context, const TensorView& input, int dim,
 }
 
 template <bool kMax>
-absl::Status Arg(KernelContext& context, const Attrs& attrs, TensorView input,
-                 int64_t* out) {
+absl::Status Arg(KernelContext& context, const Attrs& attrs,
+                 const TensorView& tensor, int64_t* out) {
+  TensorView input = tensor;
   if (input.spec->numel() == 0) return absl::OkStatus();
   const AttrValue& dim_attr = attrs.Get(0);
   TensorSpec flat;
   int dim = -1;
   if (IsNone(dim_attr)) {
     absl::Status s =
-        MakeContiguous(context, input, input.spec->dtype, &flat, &input);
+        MakeContiguous(context, tensor, tensor.spec->dtype, &flat, &input);
     if (!s.ok()) return s;
   } else if (input.spec->rank() > 0) {
     absl::StatusOr<int> d =

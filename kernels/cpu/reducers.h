@@ -93,7 +93,7 @@ struct SumFloat {
   static HOLDFAST_INLINE void Columns(const float* p, int64_t rows,
                                       int64_t row_stride, int64_t cols,
                                       double* acc) {
-    constexpr int64_t kRows = 128, kCols = 64;
+    constexpr int64_t kRows = 32, kCols = 64;
     for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
       const int64_t end = std::min(rows, r0 + kRows);
       int64_t j0 = 0;
