@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The holdfast command."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from holdfast import _stats
+
+
+def holdfast(*arguments, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **env},
+    )
+
+
+def test_ops(torch):
+    table = json.loads(holdfast("ops", "--json").stdout)
+    assert table["ops"] == torch._C.schema()
+    add = next(op for op in table["ops"] if op["name"] == "add")
+    assert add["signature"] == "(Operand input, Operand other) -> Tensor"
+    assert add["differentiable"] and add["inplace"] and "elementwise" in add["flags"]
+    text = holdfast("ops").stdout
+    assert "matmul(Tensor input, Tensor other) -> Tensor" in text
+    assert "relu_backward" not in text
+
+
+def test_status(torch, daemon, transport):
+    x = torch.ones(1000)
+    torch.synchronize()
+    result = holdfast("status", daemon.address(transport), "--json")
+    assert result.returncode == 0, result.stderr
+    reply = json.loads(result.stdout)
+    assert reply["server"].startswith("holdfastd") and reply["device"] == "cpu"
+    mine = [s for s in reply["sessions"] if s["tensors"] and s["connected"]]
+    assert any(s["bytes_in_use"] >= x.nbytes for s in mine)
+    text = holdfast("status", "--ops", HOLDFAST_ADDRESS=daemon.address(transport))
+    assert "CLIENT" in text.stdout and "holdfast-python" in text.stdout
+    assert "full" in text.stdout
+
+
+def test_status_without_a_daemon(tmp_path):
+    result = holdfast(
+        "status", HOLDFAST_ADDRESS="", HOLDFAST_SOCKET=str(tmp_path / "none.sock")
+    )
+    assert result.returncode == 1
+    assert "none.sock" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_serve_runs_the_daemon():
+    result = holdfast("serve", "--help")
+    assert result.returncode == 0
+    assert "--listen" in result.stdout
+
+
+def test_usage():
+    assert "serve" in holdfast("--help").stdout
+    assert holdfast("frobnicate").returncode == 2
+
+
+def test_stats_parser():
+    session = b"\x08\x96\x01\x28\x01"
+    data = b"\x0a\x03abc" + b"\x19" + bytes(8) + b"\x2a\x05" + session
+    reply = _stats.parse(data)
+    assert reply["server"] == "abc"
+    assert reply["sessions"] == [
+        {
+            "id": 150,
+            "name": "",
+            "client": "",
+            "transport": "",
+            "connected": True,
+            "tensors": 0,
+            "bytes_in_use": 0,
+            "bytes_cached": 0,
+            "ops": 0,
+            "device_seconds": 0.0,
+            "queued_batches": 0,
+        }
+    ]
+    with pytest.raises(ValueError):
+        _stats.parse(b"\x0f")

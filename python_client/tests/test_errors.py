@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is raised, when, and what it says."""
+
+import inspect
+import threading
+
+import pytest
+
+from holdfast import errors
+
+
+def test_shape_errors_are_raised_at_the_call(torch):
+    with pytest.raises(errors.OpError, match=r"\[add\].*f32\[2,3\].*f32\[4\]"):
+        torch.ones(2, 3) + torch.ones(4)
+    with pytest.raises(RuntimeError, match=r"\[matmul\]"):
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    with pytest.raises(IndexError, match=r"Dimension out of range.*\[-2, 1\]"):
+        torch.ones(2, 3).sum(2)
+    with pytest.raises(RuntimeError, match=r"\[view\]"):
+        torch.ones(2, 3).view(4)
+
+
+def test_the_session_goes_on_after_errors(torch):
+    x = torch.ones(3)
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            x + torch.ones(4)
+    assert (x + 1).tolist() == [2.0] * 3
+
+
+def test_an_execution_error_names_the_line_that_caused_it(torch):
+    x = torch.arange(3)
+    line = inspect.currentframe().f_lineno + 1
+    y = x.index_select(0, torch.tensor([7]))
+    z = y * 2
+    for bad in (y, z):
+        with pytest.raises(errors.OutOfRangeError) as caught:
+            bad.tolist()
+        assert caught.value.op == "index_select"
+        assert caught.value.op_sequence > 0
+        assert caught.value.filename == __file__
+        assert caught.value.lineno == line
+        assert f"submitted at {__file__}:{line}" in str(caught.value)
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_integer_division_by_zero(torch):
+    y = torch.tensor([1]) // torch.tensor([0])
+    with pytest.raises(RuntimeError, match="floor_divide"):
+        y.item()
+
+
+def test_tensors_of_two_sessions_do_not_mix(torch, daemon, transport):
+    with torch.connect(daemon.address(transport), default=False) as other:
+        x = torch.ones(2)
+        before = torch.current_session()
+        torch.set_default_session(other)
+        try:
+            y = torch.ones(2)
+        finally:
+            torch.set_default_session(before)
+        with pytest.raises(RuntimeError, match="session"):
+            x + y
+        assert (y + 1).tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="closed"):
+        y + 1
+    assert (x + 1).tolist() == [2.0, 2.0]
+
+
+def test_classes_subclass_what_pytorch_raises():
+    assert issubclass(errors.OpError, RuntimeError)
+    assert issubclass(errors.OutOfRangeError, IndexError)
+    assert issubclass(errors.OutOfMemoryError, RuntimeError)
+    assert issubclass(errors.DaemonUnavailableError, ConnectionError)
+    assert issubclass(errors.UnsupportedError, NotImplementedError)
+    for name, value in vars(errors).items():
+        if isinstance(value, type):
+            assert issubclass(value, errors.HoldfastError), name
+
+
+def test_wrong_address_is_a_clear_error(torch):
+    for address in ("127.0.0.1:1", "unix:/nonexistent/socket"):
+        with pytest.raises(ConnectionError, match=address.split(":")[1]):
+            torch.connect(address, default=False, timeout=2)
+
+
+def test_threads_share_a_session(torch):
+    results = {}
+
+    def work(n):
+        x = torch.full((100,), float(n))
+        for _ in range(200):
+            x = x + 1
+        results[n] = x.sum().item()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {n: 100.0 * (n + 200) for n in range(6)}

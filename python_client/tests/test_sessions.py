@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""connect, keep, attach, seeds, processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+
+def run(code, timeout=60, **env):
+    """A program of its own; returns (exit status, stdout, stderr)."""
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **env},
+    )
+    return result.returncode, result.stdout.strip(), result.stderr
+
+
+def test_session_object(torch, daemon, transport):
+    with torch.connect(daemon.address(transport), default=False) as session:
+        assert session.transport == transport
+        assert session.device == "cpu"
+        assert session.server.startswith("holdfastd")
+        assert not session.closed
+        session.synchronize()
+        assert session != torch.current_session()
+        assert torch.ones(1)._session == torch.current_session()
+    assert session.closed
+    assert "closed" in repr(session)
+
+
+def test_address_variable(daemon, transport):
+    status, out, err = run(
+        """
+        import holdfast as torch
+        print((torch.ones(3) + 1).sum().item(), torch.current_session().transport)
+        """,
+        HOLDFAST_ADDRESS=daemon.address(transport),
+    )
+    assert (status, out) == (0, f"6.0 {transport}"), err
+
+
+def test_private_daemon_starts_and_stops_with_the_program(tmp_path):
+    code = """
+        import holdfast as torch
+        print(torch.arange(4).sum().item())
+        print(torch.current_session().transport)
+    """
+    env = dict(
+        HOLDFAST_ADDRESS="",
+        HOLDFAST_SOCKET=str(tmp_path / "none.sock"),
+        TMPDIR=str(tmp_path),
+    )
+    before = daemons()
+    status, out, err = run(code, **env)
+    assert (status, out) == (0, "6\nshm"), err
+    deadline = time.monotonic() + 5
+    while daemons() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not daemons() - before
+
+
+def daemons():
+    """Process ids of all holdfastd that run."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    name = file.read().split(b"\0")[0]
+            except OSError:
+                continue
+            if name.endswith(b"holdfastd"):
+                found.add(int(entry))
+    return found
+
+
+def test_kept_tensors_outlive_a_killed_program(torch, daemon, transport):
+    address = daemon.address(transport)
+    status, out, err = run(
+        f"""
+        import os, signal
+        import holdfast as torch
+        torch.connect({address!r}, session="kept-{transport}", grace=-1)
+        w = torch.arange(4.0, requires_grad=True)
+        torch.keep("w", w)
+        torch.keep("model", {{"a": torch.ones(2), "b": {{"c": torch.zeros(1)}}}})
+        torch.synchronize()
+        print("kept", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    assert (status, out) == (-signal.SIGKILL, "kept"), err
+    session = torch.connect(
+        address, session=f"kept-{transport}", attach=True, default=False
+    )
+    before = torch.current_session()
+    torch.set_default_session(session)
+    try:
+        w = torch.kept("w")
+        assert w.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert w.requires_grad
+        model = torch.kept("model")
+        assert {k: v.tolist() for k, v in model.items()} == {"a": [1, 1], "b.c": [0]}
+        (w * 2).sum().backward()
+        assert w.grad.tolist() == [2.0] * 4
+        torch.keep("w", None)
+        torch.keep("model", None)
+        assert torch.kept() == {}
+        with pytest.raises(LookupError, match="'w'"):
+            torch.kept("w")
+    finally:
+        torch.set_default_session(before)
+        session.close()
+
+
+def test_attach_to_an_unknown_name(torch, daemon, transport):
+    with pytest.raises(Exception, match="nobody"):
+        torch.connect(
+            daemon.address(transport), session="nobody", attach=True, default=False
+        )
+    with pytest.raises(ValueError, match="name"):
+        torch.connect(daemon.address(transport), attach=True, default=False)
+
+
+def test_disconnect_keep_leaves_the_session(torch, daemon, transport):
+    name = f"left-{transport}"
+    before = torch.current_session()
+    try:
+        torch.connect(daemon.address(transport), session=name)
+        torch.keep("x", torch.full((3,), 2.0))
+        torch.disconnect(keep=True)
+        torch.connect(daemon.address(transport), session=name, attach=True)
+        assert torch.kept("x").tolist() == [2.0] * 3
+        torch.disconnect()
+    finally:
+        torch.set_default_session(before)
+
+
+def test_keep_takes_tensors_only(torch):
+    with pytest.raises(TypeError, match="model.lr"):
+        torch.keep("model", {"lr": 0.1})
+
+
+def test_a_forked_child_gets_a_clear_error(torch):
+    x = torch.ones(2)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            (x + 1).tolist()
+            message = "no error"
+        except RuntimeError as error:
+            message = str(error)
+        os.write(write, message.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        message = pipe.read()
+    os.waitpid(pid, 0)
+    assert "fork" in message
+    assert (x + 1).tolist() == [2.0, 2.0]
+
+
+def test_seeds(torch):
+    torch.manual_seed(11)
+    a = torch.rand(8)
+    torch.manual_seed(11)
+    assert torch.equal(torch.rand(8), a)
+    assert torch.initial_seed() == 11
+    torch.manual_seed(-1)
+    drawn = torch.seed()
+    assert torch.initial_seed() == drawn
+
+
+def test_ctrl_c_ends_a_wait_and_the_session_goes_on(daemon, transport):
+    status, out, err = run(
+        f"""
+        import os, signal, threading, time
+        import holdfast as torch
+        torch.connect({daemon.address(transport)!r})
+        x = torch.rand(1500, 1500)
+        y = x
+        for _ in range(60):
+            y = (y @ x) * 0.001
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        try:
+            y.sum().item()
+            print("finished early")
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - start < 2)
+        print((torch.ones(3) + 1).sum().item())
+        """
+    )
+    assert status == 0, err
+    assert out.splitlines()[0] in ("interrupted True", "finished early")
+    assert out.splitlines()[1] == "6.0"
+
+
+def test_import_is_light():
+    status, out, err = run(
+        "import sys, holdfast; print('numpy' in sys.modules, 'inspect' in sys.modules)"
+    )
+    assert (status, out) == (0, "False False"), err
+
+
+def test_versions_agree():
+    import holdfast
+
+    assert holdfast.__version__ == holdfast._C.__version__
