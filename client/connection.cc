@@ -6,12 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/session.h"
 #include "ops/op_schema.h"
+#include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
 
-constexpr uint32_t kMinVersion = 1;
-constexpr uint32_t kMaxVersion = 1;
+// All that this client speaks.
+constexpr uint32_t kMinVersion = kProtocolVersion;
+constexpr uint32_t kMaxVersion = kProtocolVersion;
 constexpr char kFailure[] = "holdfast.v1.Status";
 
 }  // namespace

@@ -198,7 +198,7 @@ absl::Status SessionCore::SendReleases() {
 
 void SessionCore::Release(TensorState& dying) {
   if (ForkGeneration() != fork_generation_) return;
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (dying.node && dying.node->tensor == &dying) dying.node->tensor = nullptr;
   if (ended_.load(std::memory_order_relaxed)) return;
   releases_.push_back(dying.handle());
@@ -216,7 +216,7 @@ void SessionCore::Attend() {
   while (!stopping_.load()) {
     bool attending = false;
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard<std::mutex> lock(mutex_);
       if (!releases_.empty()) {
         quiet = 0;
         if (!ended_) static_cast<void>(SendReleases());
@@ -273,10 +273,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
         "[", schema.name, "_] the first argument must be a tensor."));
   }
   absl::InlinedVector<Tensor, 2> made;
-  const std::shared_ptr<Session> self =
+  std::shared_ptr<Session> self =
       !inputs.empty() && inputs[0] ? inputs[0]->session() : Self();
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     bool needs_grad = false;
     if (inplace && record) {
       status = CheckInplace(schema, inputs[0]);
@@ -312,9 +312,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
                         ? MakeRef<StorageState>(base->storage())
                         : base->storage();
         }
-        made.push_back(MakeRef<TensorState>(self, request.outputs + i,
-                                            std::move(inferred[i].spec),
-                                            std::move(storage)));
+        const bool last = i + 1 == inferred.size();
+        made.push_back(MakeRef<TensorState>(
+            last ? std::move(self) : self, request.outputs + i,
+            std::move(inferred[i].spec), std::move(storage)));
       }
     }
     if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
@@ -338,7 +339,7 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec) {
   shape->set_dtype(static_cast<wire::DType>(spec.dtype));
   for (int64_t size : spec.shape) shape->add_shape(size);
   *command.mutable_put() = std::move(put);
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t handle = next_handle_++;
   command.mutable_put()->set_handle(handle);
   absl::Status status = SendCommand(command);
@@ -399,7 +400,7 @@ absl::Status SessionCore::SetSeed(uint64_t seed) {
   if (!usable()) return Unusable();
   wire::Command command;
   command.mutable_set_seed()->set_seed(seed);
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   return SendCommand(command);
 }
 
@@ -412,7 +413,7 @@ absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
   wire::Command command;
   command.mutable_keep()->set_name(name);
   if (tensor) command.mutable_keep()->set_handle(tensor->handle());
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   absl::Status status = SendCommand(command);
   if (!status.ok()) return status;
   const auto old = kept_.find(name);
@@ -444,7 +445,7 @@ absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
 std::vector<std::pair<std::string, Tensor>> SessionCore::Kept() {
   std::vector<std::pair<std::string, Tensor>> result;
   if (!usable()) return result;
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [name, entry] : kept_) {
     // Another handle over the same memory, which the caller may drop.
     wire::Command command;
@@ -495,7 +496,7 @@ absl::Status SessionCore::Close(bool keep) {
 absl::StatusOr<std::string> SessionCore::Stats() {
   if (!usable()) return Unusable();
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     absl::Status status = SendReleases();
     if (!status.ok()) return status;
   }

@@ -115,7 +115,7 @@ absl::Status SessionCore::SetRequiresGrad(const Tensor& tensor, bool value) {
   wire::Command command;
   command.mutable_set_requires_grad()->set_handle(tensor->handle());
   command.mutable_set_requires_grad()->set_requires_grad(value);
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->is_leaf) {
     if (value) return absl::OkStatus();  // it requires one already
     return absl::FailedPreconditionError(absl::StrCat(
@@ -142,7 +142,7 @@ absl::Status SessionCore::RetainGrad(const Tensor& tensor) {
   if (!usable()) return Unusable();
   absl::Status status = CheckOwner("retain_grad", tensor);
   if (!status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->requires_grad) {
     return absl::FailedPreconditionError(
         absl::StrCat("[retain_grad] can't retain_grad on Tensor that has "
@@ -156,7 +156,7 @@ absl::Status SessionCore::RetainGrad(const Tensor& tensor) {
 }
 
 Tensor SessionCore::GetGrad(const Tensor& tensor) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   return tensor->grad;
 }
 
@@ -178,7 +178,7 @@ absl::Status SessionCore::SetGrad(const Tensor& tensor, Tensor gradient) {
     }
   }
   // The old gradient leaves with the argument, after the lock.
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   Tensor old = std::move(tensor->grad);
   tensor->grad = std::move(gradient);
   gradient = std::move(old);
@@ -318,7 +318,7 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
   }
   {
     BackwardPlan plan;
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     for (const Tensor& input : inputs) {
       if (!input->requires_grad) {
         return absl::FailedPreconditionError(absl::StrCat(
@@ -380,7 +380,7 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
   std::vector<Tensor> result;  // outlives the lock
   {
     BackwardPlan plan;
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     for (const Tensor& input : inputs) {
       if (!input->NeedsGrad()) {
         return absl::FailedPreconditionError(absl::StrCat(

@@ -62,7 +62,7 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   message->set_id(id);
   absl::Status status;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     status = SendCommand(command);
   }
   if (status.ok()) return id;

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// GrpcConnection: bulk data beside the stream, and control requests.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/grpc_connection.h"
+#include "client/grpc_stream.h"
+
+namespace holdfast::client {
+namespace {
+
+constexpr uint64_t kChunkBytes = 1 << 20;
+// A larger value would hold up the ops behind it in the stream.
+constexpr uint64_t kInlineBytes = 256 << 10;
+constexpr absl::Duration kPause = absl::Milliseconds(50);
+
+absl::Status NoSharedMemory() {
+  return absl::UnimplementedError(
+      "[memory] sharing memory with the daemon needs a local session "
+      "(unix:...). Got a session over gRPC.");
+}
+
+}  // namespace
+
+template <typename Attempt>
+absl::Status GrpcConnection::Retry(const Attempt& attempt) {
+  // From the last success of the stream's own reconnecting, at worst.
+  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
+  while (true) {
+    const grpc::Status status = attempt(*stub());
+    if (status.ok()) return absl::OkStatus();
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (ended_) return end_;
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+        status.error_code() != grpc::StatusCode::CANCELLED) {
+      return FromGrpc(status);
+    }
+    if (absl::Now() > deadline) {
+      return DaemonGone(address_, status.error_message());
+    }
+    changed_.wait_for(lock, absl::ToChronoMilliseconds(kPause),
+                      [this] { return ended_ || stopping_; });
+  }
+}
+
+uint64_t GrpcConnection::inline_limit() const {
+  return hello_.inline_limit() == 0
+             ? kInlineBytes
+             : std::min(kInlineBytes, hello_.inline_limit());
+}
+
+absl::Status GrpcConnection::Upload(const void* data, uint64_t bytes,
+                                    wire::Put* put) {
+  uint64_t id = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    id = next_upload_++;
+  }
+  absl::Status status = Retry([&](Stub& stub) {
+    grpc::ClientContext context;
+    wire::UploadReply reply;
+    const auto writer = stub.Upload(&context, &reply);
+    wire::UploadChunk chunk;
+    chunk.set_session_token(hello_.session_token());
+    chunk.set_id(id);
+    chunk.set_total_bytes(bytes);
+    for (uint64_t done = 0; done < bytes;) {
+      const uint64_t size = std::min(kChunkBytes, bytes - done);
+      chunk.set_data(static_cast<const char*>(data) + done, size);
+      if (!writer->Write(chunk)) break;  // Finish says why
+      done += size;
+      chunk.clear_session_token();
+      chunk.clear_id();
+      chunk.clear_total_bytes();
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  });
+  if (status.ok()) put->set_upload(id);
+  return status;
+}
+
+absl::Status GrpcConnection::Download(uint64_t id, uint64_t bytes,
+                                      std::string* data) {
+  absl::Status status = Retry([&](Stub& stub) {
+    data->clear();
+    data->reserve(bytes);
+    grpc::ClientContext context;
+    wire::DownloadRequest request;
+    request.set_session_token(hello_.session_token());
+    request.set_id(id);
+    const auto reader = stub.Download(&context, request);
+    wire::DownloadChunk chunk;
+    while (reader->Read(&chunk)) {
+      if (chunk.data().size() > bytes - data->size()) {
+        context.TryCancel();
+        break;
+      }
+      data->append(chunk.data());
+    }
+    return reader->Finish();
+  });
+  if (status.ok() && data->size() != bytes) {
+    return absl::InternalError(
+        absl::StrCat("[read] the daemon must send the tensor's bytes. Got ",
+                     data->size(), " instead of ", bytes, "."));
+  }
+  return status;
+}
+
+absl::StatusOr<MappedBlock> GrpcConnection::Allocate(uint64_t) {
+  return NoSharedMemory();
+}
+
+absl::StatusOr<MappedBytes> GrpcConnection::Locate(const wire::Place&) {
+  return NoSharedMemory();
+}
+
+absl::StatusOr<wire::StatsReply> GrpcConnection::Stats() {
+  wire::StatsReply reply;
+  absl::Status status = Retry([&](Stub& stub) {
+    grpc::ClientContext context;
+    context.set_deadline(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
+    return stub.Stats(&context, wire::StatsRequest(), &reply);
+  });
+  if (!status.ok()) return status;
+  return reply;
+}
+
+absl::Status GrpcConnection::Goodbye(bool keep) {
+  wire::GoodbyeRequest request;
+  request.set_session_token(hello_.session_token());
+  request.set_keep(keep);
+  grpc::ClientContext context;
+  context.set_deadline(
+      absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
+  wire::GoodbyeReply reply;
+  const grpc::Status status = stub()->Goodbye(&context, request, &reply);
+  std::lock_guard<std::mutex> lock(mutex_);
+  End(absl::FailedPreconditionError(absl::StrCat(
+      "[session] the session at ", address_, " is closed. Connect again.")));
+  return FromGrpc(status);
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// GrpcConnection: the stream, its acknowledgements and its resumption. Bulk
+// data and control requests are in grpc_bulk.cc.
+#include "client/grpc_connection.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/grpc_stream.h"
+#include "google/protobuf/io/coded_stream.h"
+
+namespace holdfast::client {
+namespace {
+
+// A batch is closed at this size, so that the server starts on it early.
+constexpr size_t kBatchBytes = 64 << 10;
+// What may be on its way unacknowledged before Send waits.
+constexpr uint64_t kMaxSealedBytes = 16 << 20;
+constexpr size_t kMaxSealedBatches = 64 << 10;
+// Events received before the server is told without a command to carry it.
+constexpr uint64_t kTellEvents = 32;
+
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(10);
+constexpr absl::Duration kLastBackoff = absl::Milliseconds(500);
+constexpr absl::Duration kHelloTimeout = absl::Seconds(5);
+
+void* Tag(StreamStep step) {
+  return reinterpret_cast<void*>(static_cast<intptr_t>(step));
+}
+
+// Whether a cut connection explains the status, so that a new one may help.
+bool IsCut(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::OK:  // the server hung up
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::UNKNOWN:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case grpc::StatusCode::ABORTED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
+    const std::string& address, const wire::HelloRequest& hello,
+    double timeout_seconds) {
+  std::unique_ptr<GrpcConnection> connection(
+      new GrpcConnection(address, hello, timeout_seconds));
+  absl::Status status =
+      connection->SayHello(absl::Seconds(timeout_seconds), &connection->hello_);
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return absl::UnavailableError(absl::StrCat(
+        "[connect] a daemon must answer at ", address, " within ",
+        timeout_seconds, " s. Got: ", status.message(),
+        ". Is holdfastd running there (holdfast serve --listen), and is the "
+        "address right?"));
+  }
+  if (!status.ok()) return status;
+  {
+    std::lock_guard<std::mutex> lock(connection->mutex_);
+    connection->next_sequence_ = connection->hello_.applied_batch() + 1;
+    connection->StartStream();
+  }
+  // The thread takes no signals: those are the program's.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  connection->thread_ = std::thread([raw = connection.get()] { raw->Loop(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return std::unique_ptr<Connection>(std::move(connection));
+}
+
+GrpcConnection::GrpcConnection(std::string address, wire::HelloRequest request,
+                               double timeout_seconds)
+    : address_(std::move(address)),
+      request_(std::move(request)),
+      timeout_seconds_(timeout_seconds),
+      collected_(kBatchHeadroom, '\0') {
+  std::lock_guard<std::mutex> lock(mutex_);
+  MakeChannel();
+}
+
+GrpcConnection::~GrpcConnection() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    if (stream_) stream_->context.TryCancel();
+    if (hello_context_ != nullptr) hello_context_->TryCancel();
+    changed_.notify_all();
+    watch_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+  }
+}
+
+void GrpcConnection::MakeChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  arguments.SetMaxSendMessageSize(64 << 20);
+  // A peer that has vanished without a word is noticed within ten seconds.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Resumption is ours: a retry below would not know of sequence numbers.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  channel_ = grpc::CreateCustomChannel(
+      address_, grpc::InsecureChannelCredentials(), arguments);
+  stub_ = wire::Holdfast::NewStub(channel_);
+}
+
+std::shared_ptr<GrpcConnection::Stub> GrpcConnection::stub() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return stub_;
+}
+
+absl::Status GrpcConnection::SayHello(absl::Duration timeout,
+                                      wire::HelloReply* reply) {
+  wire::HelloRequest request = request_;
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  std::shared_ptr<Stub> stub;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!hello_.session_token().empty()) {
+      // The same session, not another one of the same name.
+      request.set_session_token(hello_.session_token());
+      request.clear_session_name();
+      request.clear_attach();
+      request.set_received_event(received_event_);
+    }
+    stub = stub_;
+    hello_context_ = &context;
+    if (stopping_) context.TryCancel();
+  }
+  wire::HelloReply answer;
+  const grpc::Status status = stub->Hello(&context, request, &answer);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    hello_context_ = nullptr;
+  }
+  if (!status.ok()) return FromGrpc(status);
+  absl::Status refusal = CheckHello(answer, address_);
+  if (refusal.ok()) *reply = std::move(answer);
+  return refusal;
+}
+
+// ---- sending
+
+bool GrpcConnection::Congested() const {
+  return sealed_bytes_ > kMaxSealedBytes || sealed_.size() > kMaxSealedBatches;
+}
+
+absl::Status GrpcConnection::Send(EncodedCommand command) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ended_ && Congested()) changed_.wait(lock);
+  if (ended_) return end_;
+  collected_.append(reinterpret_cast<const char*>(command.data), command.size);
+  if (collected_.size() >= kBatchBytes) Seal();
+  Flush();
+  return absl::OkStatus();
+}
+
+void GrpcConnection::Seal() {
+  using ::google::protobuf::io::CodedOutputStream;
+  if (received_event_ > told_event_) {
+    told_event_ = received_event_;
+    uint8_t field[11];
+    field[0] = wire::Batch::kAcknowledgedEventFieldNumber << 3;
+    const uint8_t* end =
+        CodedOutputStream::WriteVarint64ToArray(told_event_, field + 1);
+    collected_.append(reinterpret_cast<char*>(field), end - field);
+  }
+  auto* owned = new std::string(std::move(collected_));
+  uint8_t* commands = reinterpret_cast<uint8_t*>(&(*owned)[0]) + kBatchHeadroom;
+  uint8_t* begin = PrependSequence(commands, next_sequence_);
+  const size_t size =
+      reinterpret_cast<uint8_t*>(&(*owned)[0]) + owned->size() - begin;
+  sealed_.push_back(
+      {next_sequence_++,
+       grpc::Slice(
+           begin, size,
+           [](void* string) { delete static_cast<std::string*>(string); },
+           owned)});
+  sealed_bytes_ += size;
+  collected_.assign(kBatchHeadroom, '\0');
+}
+
+void GrpcConnection::Flush() {
+  if (!stream_ || !stream_->started || stream_->broken || stream_->writing) {
+    return;
+  }
+  if (written_ == sealed_.size()) {
+    const bool tell = received_event_ - told_event_ >= kTellEvents;
+    if (collected_.size() == kBatchHeadroom && !tell) return;
+    Seal();
+  }
+  const grpc::ByteBuffer message(&sealed_[written_].bytes, 1);
+  ++written_;
+  stream_->writing = true;
+  ++stream_->outstanding;
+  stream_->call->Write(message, Tag(StreamStep::kWrite));
+}
+
+void GrpcConnection::DropAcknowledged(uint64_t sequence) {
+  while (!sealed_.empty() && sealed_.front().sequence <= sequence) {
+    sealed_bytes_ -= sealed_.front().bytes.size();
+    sealed_.pop_front();
+    if (written_ > 0) --written_;
+  }
+}
+
+// ---- the stream
+
+void GrpcConnection::StartStream() {
+  stream_ = std::make_unique<Stream>(channel_);
+  stream_->context.AddMetadata("holdfast-session", hello_.session_token());
+  stream_->call = stream_->stub.PrepareCall(
+      &stream_->context, "/holdfast.v1.Holdfast/Stream", &queue_);
+  ++stream_->outstanding;
+  stream_->call->StartCall(Tag(StreamStep::kStart));
+}
+
+void GrpcConnection::Loop() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+    if (!Handle(tag, ok)) return;
+  }
+}
+
+bool GrpcConnection::Handle(void* tag, bool ok) {
+  const auto step = static_cast<StreamStep>(reinterpret_cast<intptr_t>(tag));
+  wire::Event event;
+  bool parsed = true;
+  if (step == StreamStep::kRead && ok) {
+    // Only this thread touches what is read; parse outside the lock.
+    parsed = grpc::SerializationTraits<wire::Event>::Deserialize(
+                 &stream_->incoming, &event)
+                 .ok();
+  }
+  grpc::Status cause;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Stream& stream = *stream_;
+    --stream.outstanding;
+    if (step == StreamStep::kWrite) stream.writing = false;
+    if (step != StreamStep::kFinish) {
+      stream.broken |= !ok || stopping_;
+      if (!parsed) {
+        End(absl::InternalError(
+            absl::StrCat("[session] the daemon at ", address_,
+                         " must send events. Got a message that is none.")));
+        stream.broken = true;
+        stream.context.TryCancel();
+      }
+      if (!stream.broken) {
+        if (step == StreamStep::kRead) HandleEvent(std::move(event));
+        if (step == StreamStep::kStart) stream.started = true;
+        if (step != StreamStep::kWrite) {
+          ++stream.outstanding;
+          stream.call->Read(&stream.incoming, Tag(StreamStep::kRead));
+        }
+        Flush();
+      } else if (stream.outstanding == 0) {
+        ++stream.outstanding;
+        stream.call->Finish(&stream.status, Tag(StreamStep::kFinish));
+      }
+      return true;
+    }
+    cause = stream.status;
+    stream_.reset();
+    if (stopping_ || ended_) return false;
+  }
+  const absl::Status status = Reconnect(cause);
+  if (status.ok()) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  End(status);
+  return false;
+}
+
+void GrpcConnection::HandleEvent(wire::Event event) {
+  if (event.acknowledged_batch() != 0) {
+    const bool congested = Congested();
+    DropAcknowledged(event.acknowledged_batch());
+    if (congested) changed_.notify_all();
+  }
+  if (event.sequence() != 0) {
+    if (event.sequence() <= received_event_) return;  // sent again
+    received_event_ = event.sequence();
+  }
+  if (event.kind_case() == wire::Event::KIND_NOT_SET) return;
+  events_.push_back(std::move(event));
+  changed_.notify_all();
+}
+
+absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
+  if (!IsCut(cause.error_code())) return FromGrpc(cause);
+  std::string reason = cause.error_message();
+  absl::Duration backoff = kFirstBackoff;
+  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
+  while (true) {
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) break;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      MakeChannel();
+    }
+    wire::HelloReply reply;
+    const absl::Status status = SayHello(std::min(left, kHelloTimeout), &reply);
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (stopping_) return absl::CancelledError("[session] closed.");
+    if (status.ok()) {
+      // What it has is done with; the rest goes out again, in order.
+      DropAcknowledged(reply.applied_batch());
+      written_ = 0;
+      StartStream();
+      changed_.notify_all();
+      return absl::OkStatus();
+    }
+    if (!IsCut(static_cast<grpc::StatusCode>(status.code()))) return status;
+    reason = std::string(status.message());
+    changed_.wait_for(lock, absl::ToChronoMilliseconds(backoff),
+                      [this] { return stopping_; });
+    backoff = std::min(backoff * 2, kLastBackoff);
+  }
+  return DaemonGone(address_, absl::StrCat("no connection within ",
+                                           timeout_seconds_, " s: ", reason));
+}
+
+void GrpcConnection::End(const absl::Status& reason) {
+  if (ended_) return;
+  ended_ = true;
+  end_ = reason;
+  // A server that ends a session says why before it hangs up.
+  for (const wire::Event& event : events_) {
+    if (event.has_session_error()) end_ = ToAbslStatus(event.session_error());
+  }
+  changed_.notify_all();
+  watch_.notify_all();
+}
+
+// ---- events
+
+absl::StatusOr<bool> GrpcConnection::NextEvent(absl::Time deadline,
+                                               wire::Event* event) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (events_.empty()) {
+    if (ended_) return end_;
+    if (deadline == absl::InfinitePast()) return false;
+    if (changed_.wait_until(lock, absl::ToChronoTime(deadline)) ==
+            std::cv_status::timeout &&
+        events_.empty()) {
+      return false;
+    }
+  }
+  *event = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+absl::Status GrpcConnection::Watch(absl::Duration timeout) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto ready = [this] { return woken_ || ended_ || stopping_; };
+  if (timeout == absl::InfiniteDuration()) {
+    watch_.wait(lock, ready);
+  } else {
+    watch_.wait_for(lock, absl::ToChronoNanoseconds(timeout), ready);
+  }
+  woken_ = false;
+  return ended_ ? end_ : absl::OkStatus();
+}
+
+void GrpcConnection::Wake() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  woken_ = true;
+  watch_.notify_all();
+}
+
+}  // namespace holdfast::client
