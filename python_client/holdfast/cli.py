@@ -31,6 +31,7 @@ def main(argv=None):
         help="host:port or unix:PATH (default: HOLDFAST_ADDRESS, else this machine's "
         "daemon)",
     )
+    status.add_argument("--address", dest="named_address", help=argparse.SUPPRESS)
     status.add_argument("--ops", action="store_true", help="show op counts too")
     status.add_argument("--json", action="store_true", help="print JSON")
     status.set_defaults(main=_status)
@@ -79,7 +80,7 @@ def _status(args):
     from holdfast import _stats
     from holdfast.errors import HoldfastError
 
-    address = args.address or default_address()
+    address = args.address or args.named_address or default_address()
     try:
         with holdfast.connect(address, grace=0, default=False) as session:
             reply = _stats.parse(session._stats())

@@ -57,7 +57,7 @@ def test_sizes_as_arguments_or_as_a_tuple(torch):
 def test_type_errors_name_function_and_argument(torch, call, text):
     x = torch.ones(2, 2)
     with pytest.raises(TypeError, match=text):
-        eval(call)
+        eval(call, {"torch": torch, "x": x})
 
 
 def test_further_forms_of_pytorch(torch):
