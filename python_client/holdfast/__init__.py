@@ -56,8 +56,3 @@ __getattr__ = missing.module_getattr(
     submodules=("daemon", "nn", "optim", "random", "testing", "utils"),
     names={"Generator": "random", "load": "serialization", "save": "serialization"},
 )
-
-# These build on all of the above.
-from holdfast import nn, optim, random, utils  # noqa: E402,F401
-from holdfast.random import Generator  # noqa: E402,F401
-from holdfast.serialization import load, save  # noqa: E402,F401

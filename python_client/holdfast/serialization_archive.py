@@ -3,9 +3,12 @@
 
 """The zip archive that save writes and load reads: see serialization."""
 
+import contextlib
+import errno
 import io
 import json
 import os
+import struct
 import tempfile
 import zipfile
 
@@ -45,20 +48,6 @@ def write(obj, f):
         os.unlink(temporary)
         raise
     _sync_directory(directory)
-
-
-def read(f, map_location):
-    """What `write` wrote; FormatError for everything else."""
-    name = getattr(f, "name", None) if hasattr(f, "read") else os.fspath(f)
-    what = repr(name) if isinstance(name, str) else "the file"
-    try:
-        with zipfile.ZipFile(f) as archive:
-            return _read(archive, what, map_location)
-    except zipfile.BadZipFile as error:
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote, undamaged. "
-            f"Got: {error}."
-        ) from None
 
 
 # ---- writing
@@ -124,40 +113,96 @@ def _sync_directory(directory):
 
 # ---- reading
 
+# What zipfile raises when an archive is damaged.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+)
 
-def _read(archive, what, map_location):
-    names = archive.namelist()
-    if _DATA not in names:
-        torch = any(name.endswith("/data.pkl") for name in names)
-        found = "a PyTorch checkpoint" if torch else "some other zip archive"
-        hint = (
-            " Convert it with PyTorch: save its tensors as NumPy arrays."
-            if torch
-            else ""
-        )
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote. Got {found}.{hint}"
-        )
+
+@contextlib.contextmanager
+def _damage_as(format_error):
     try:
-        header = json.loads(archive.read(_DATA))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"[load] {what}: data.json is damaged: {error}.") from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise FormatError(
-            f"[load] {what} must be a file that holdfast.save wrote. Got another "
-            "archive with a data.json."
-        )
-    version = header.get("version")
-    if version != _VERSION:
-        raise FormatError(
-            f"[load] {what} has format version {version!r}; this holdfast reads "
-            f"{_VERSION}. Update holdfast."
+        yield
+    except _DAMAGE as error:
+        raise format_error(error) from None
+    except OSError as error:
+        # A position that does not exist, not a disk that fails.
+        if error.errno != errno.EINVAL:
+            raise
+        raise format_error(error) from None
+
+
+def read(f, map_location):
+    """What `write` wrote; FormatError for everything else."""
+    name = getattr(f, "name", None) if hasattr(f, "read") else os.fspath(f)
+    what = repr(name) if isinstance(name, str) else "the file"
+    with contextlib.ExitStack() as stack:
+        # Opened here, so that a missing file is what open() says it is.
+        file = f if hasattr(f, "read") else stack.enter_context(open(f, "rb"))
+        archive = _Archive(file, what)
+        decoder = Decoder(archive.tensor_bytes, what, map_location)
+        return decoder.decode(archive.root())
+
+
+class _Archive:
+    """The entries of a file, each checked before it is believed."""
+
+    def __init__(self, file, what):
+        self._what = what
+        with _damage_as(lambda error: self._foreign(f"a damaged one: {error}")):
+            self._zip = zipfile.ZipFile(file)
+
+    def root(self):
+        """The JSON of what was saved."""
+        names = self._zip.namelist()
+        if _DATA not in names:
+            torch = any(name.endswith("/data.pkl") for name in names)
+            raise self._foreign(
+                "a PyTorch checkpoint (save its tensors as NumPy arrays there)"
+                if torch
+                else "some other zip archive"
+            )
+        try:
+            header = json.loads(self._entry(_DATA))
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(f"{_DATA}: {error}") from None
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            raise self._foreign(f"another archive with a {_DATA}")
+        version = header.get("version")
+        if version != _VERSION:
+            raise FormatError(
+                f"[load] {self._what} has format version {version!r}; this holdfast "
+                f"reads {_VERSION}. Update holdfast."
+            )
+        return header.get("root")
+
+    def tensor_bytes(self, number):
+        """The elements of tensor `number`."""
+        return self._entry(f"tensors/{number}")
+
+    def _entry(self, name):
+        try:
+            info = self._zip.getinfo(name)
+        except KeyError:
+            raise self._damaged(f"{name} is missing") from None
+        # Entries are stored, so that none is larger than its file.
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise self._damaged(f"{name} is compressed or encrypted")
+        if info.file_size != info.compress_size:
+            raise self._damaged(f"{name} has two sizes")
+        with _damage_as(lambda error: self._damaged(f"{name}: {error}")):
+            return self._zip.read(info)
+
+    def _foreign(self, found):
+        return FormatError(
+            f"[load] {self._what} must be a file that holdfast.save wrote. Got {found}."
         )
 
-    def read_bytes(number):
-        name = f"tensors/{number}"
-        if name not in names:
-            raise FormatError(f"[load] {what} is damaged: {name} is missing.")
-        return archive.read(name)
-
-    return Decoder(read_bytes, what, map_location).decode(header.get("root"))
+    def _damaged(self, detail):
+        return FormatError(f"[load] {self._what} is damaged: {detail}.")

@@ -10,6 +10,9 @@ import holdfast
 import holdfast.nn.functional as F
 from torch_peer import assert_close, assert_same_results, leaves, torch
 
+# Over shared memory and over gRPC: see conftest.py.
+pytestmark = pytest.mark.usefixtures("torch")
+
 rng = np.random.default_rng(2)
 
 

@@ -10,6 +10,9 @@ import pytest
 import holdfast
 from holdfast import nn
 
+# Over shared memory and over gRPC: see conftest.py.
+pytestmark = pytest.mark.usefixtures("torch")
+
 
 @pytest.fixture(autouse=True)
 def seeded():

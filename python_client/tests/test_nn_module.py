@@ -11,6 +11,9 @@ import pytest
 import holdfast
 from holdfast import nn
 
+# Over shared memory and over gRPC: see conftest.py.
+pytestmark = pytest.mark.usefixtures("torch")
+
 
 class Pair(nn.Module):
     def __init__(self):
@@ -113,9 +116,9 @@ def test_assignment_of_the_wrong_kind():
 
 def test_registration_errors():
     model = nn.Module()
-    with pytest.raises(KeyError, match="can't contain"):
+    with pytest.raises(KeyError, match="can.*t contain"):
         model.register_parameter("a.b", None)
-    with pytest.raises(KeyError, match="can't be empty"):
+    with pytest.raises(KeyError, match="can.*t be empty"):
         model.register_buffer("", holdfast.ones(1))
     with pytest.raises(KeyError, match="attribute 'forward' already exists"):
         model.register_buffer("forward", holdfast.ones(1))

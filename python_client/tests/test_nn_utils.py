@@ -11,6 +11,9 @@ import pytest
 import holdfast
 from holdfast import nn
 
+# Over shared memory and over gRPC: see conftest.py.
+pytestmark = pytest.mark.usefixtures("torch")
+
 
 def with_gradients(*gradients):
     parameters = []

@@ -21,12 +21,13 @@ def to_holdfast(tensor):
     return holdfast.tensor(tensor.detach().numpy())
 
 
-def leaves(arrays):
-    """The arrays as tensors of both, floating ones requiring gradients."""
+def leaves(arrays, count=None):
+    """The arrays as tensors of both; the first `count` floating ones (all if
+    None) require gradients."""
     ours = [holdfast.tensor(array) for array in arrays]
     theirs = [torch.from_numpy(np.array(array)) for array in arrays]
     for tensors in (ours, theirs):
-        for tensor in tensors:
+        for tensor in tensors[:count]:
             if tensor.dtype.is_floating_point:
                 tensor.requires_grad_()
     return ours, theirs

@@ -65,7 +65,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 def relu6(input, inplace=False):
     """input limited to [0, 6]."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    # relu first: its gradient at 0, where inputs often lie, is PyTorch's.
+    return _finish(input, _ops.clamp(_ops.relu(input), None, 6.0), inplace)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -187,7 +188,9 @@ def softsign(input):
 
 def logsigmoid(input):
     """log(sigmoid(input)), without overflow."""
-    return input.clamp(max=0) - (-input.abs()).exp().log1p()
+    # min(input, 0), with the right gradient of one half at 0.
+    size = input.abs()
+    return (input - size) / 2 - (-size).exp().log1p()
 
 
 def glu(input, dim=-1):

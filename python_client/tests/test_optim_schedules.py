@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Learning-rate schedules against PyTorch's, epoch by epoch."""
+
+import pytest
+
+import holdfast
+from holdfast import nn, optim
+from torch_peer import torch
+
+# Over shared memory and over gRPC: see conftest.py.
+pytestmark = pytest.mark.usefixtures("torch")
+
+EPOCHS = 25
+SCHEDULES = [
+    lambda s, o: s.StepLR(o, 4, 0.5),
+    lambda s, o: s.MultiStepLR(o, [3, 3, 10], 0.1),
+    lambda s, o: s.ExponentialLR(o, 0.9),
+    lambda s, o: s.ConstantLR(o, 0.25, 6),
+    lambda s, o: s.LinearLR(o, 0.1, 0.8, 7),
+    lambda s, o: s.PolynomialLR(o, 12, 2.0),
+    lambda s, o: s.CosineAnnealingLR(o, 10, 0.01),
+    lambda s, o: s.LambdaLR(o, lambda epoch: 1 / (1 + epoch)),
+    lambda s, o: s.LambdaLR(o, [lambda e: 0.5**e, lambda e: 1 + e]),
+    lambda s, o: s.MultiplicativeLR(o, lambda epoch: 0.95),
+    lambda s, o: s.OneCycleLR(o, 1.0, total_steps=EPOCHS + 1),
+    lambda s, o: s.OneCycleLR(
+        o, [0.5, 1.0], epochs=4, steps_per_epoch=8, anneal_strategy="linear"
+    ),
+    lambda s, o: s.SequentialLR(
+        o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)], [4]
+    ),
+]
+
+
+def optimizers():
+    ours = [nn.Parameter(holdfast.zeros(1)) for _ in range(2)]
+    theirs = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+    return [
+        library.SGD(
+            [{"params": [first]}, {"params": [second], "lr": 0.3}],
+            lr=0.1,
+            momentum=0.9,
+        )
+        for library, (first, second) in ((optim, ours), (torch.optim, theirs))
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_scheduler.step.*")
+@pytest.mark.parametrize("make", SCHEDULES)
+def test_schedule(make):
+    ours, theirs = optimizers()
+    our_schedule = make(optim.lr_scheduler, ours)
+    their_schedule = make(torch.optim.lr_scheduler, theirs)
+    for _ in range(EPOCHS):
+        for our, their in zip(ours.param_groups, theirs.param_groups):
+            assert our["lr"] == pytest.approx(their["lr"], rel=1e-9, abs=1e-12)
+            assert our["momentum"] == pytest.approx(their["momentum"])
+        assert our_schedule.get_last_lr() == [g["lr"] for g in ours.param_groups]
+        ours.step()
+        theirs.step()
+        our_schedule.step()
+        their_schedule.step()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patience": 2},
+        {"mode": "max", "factor": 0.5, "patience": 1, "threshold_mode": "abs"},
+        {"patience": 1, "cooldown": 2, "min_lr": [0.02, 0.1], "threshold": 0.1},
+    ],
+)
+def test_reduce_on_plateau(options):
+    ours, theirs = optimizers()
+    our_schedule = optim.lr_scheduler.ReduceLROnPlateau(ours, **options)
+    their_schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
+    metrics = [3, 2, 2, 2.1, 2, 1.99, 1.5, 1.6, 1.5, 1.5, 1.5, 1.4, 1.4, 1.4, 1.4]
+    for metric in metrics:
+        our_schedule.step(holdfast.tensor(float(metric)))
+        their_schedule.step(metric)
+        for our, their in zip(ours.param_groups, theirs.param_groups):
+            assert our["lr"] == pytest.approx(their["lr"])
+
+
+@pytest.mark.parametrize("make", [SCHEDULES[0], SCHEDULES[6], SCHEDULES[12]])
+def test_state_dict_goes_on_where_it_was(make):
+    ours, other = optimizers()[0], optimizers()[0]
+    one, two = make(optim.lr_scheduler, ours), make(optim.lr_scheduler, other)
+    for _ in range(6):
+        one.step()
+    two.load_state_dict(one.state_dict())
+    other.load_state_dict(ours.state_dict())
+    for _ in range(6):
+        one.step()
+        two.step()
+        assert one.get_last_lr() == two.get_last_lr()
+
+
+def test_mistakes():
+    ours, _ = optimizers()
+    schedules = optim.lr_scheduler
+    with pytest.raises(TypeError, match="is not an Optimizer"):
+        schedules.StepLR([1], 3)
+    with pytest.raises(ValueError, match="Expected 2 values"):
+        schedules.LambdaLR(ours, [lambda epoch: 1.0])
+    with pytest.raises(KeyError, match="initial_lr"):
+        schedules.StepLR(ours, 3, last_epoch=4)
+    with pytest.raises(ValueError, match="Factor should be < 1.0"):
+        schedules.ReduceLROnPlateau(ours, factor=1.0)
+    schedule = schedules.OneCycleLR(ours, 1.0, total_steps=3)
+    with pytest.raises(ValueError, match="Tried to step"):
+        for _ in range(5):
+            schedule.step()
