@@ -257,6 +257,28 @@ TEST_F(RuleAtPointTest, MixedTypesReturnTheGradientInTheInputsType) {
   EXPECT_EQ(gradient_dtype_, DType::kFloat32);
 }
 
+TEST_F(RuleAtPointTest, AViewOfAGradientThatCannotBeViewedIsCopied) {
+  // transpose(view(x)): the gradient of the view arrives transposed.
+  const Value x = NewLeaf({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Value y = RunOne(sink_, OpId::view, {x}, {{"size", Dims{3, 2}}});
+  const Value z = RunOne(sink_, OpId::transpose, {y},
+                         {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}});
+  const Value roots[] = {z};
+  const Value gradients[] = {
+      NewTensor(DType::kFloat64, {2, 3}, {1, 3, 5, 2, 4, 6})};
+  const Value targets[] = {x};
+  auto result = RunBackward(sink_, roots, gradients, targets, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(AsReference((*result)[0]).Read().v, (Doubles{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(RuleAtPointTest, BroadcastingWithoutRepetitionNeedsNoSum) {
+  const Value x = NewLeaf({3}, {1, 2, 3});
+  const Value y = NewLeaf({1, 3}, {4, 5, 6});
+  EXPECT_EQ(Gradient(OpId::mul, {x, y}, {}, x), (Doubles{4, 5, 6}));
+  EXPECT_EQ(sink_.count(OpId::sum), 1);  // the forward one
+}
+
 TEST_F(RuleAtPointTest, EmptyTensors) {
   const Value x = NewLeaf({0, 3}, {});
   EXPECT_EQ(Gradient(OpId::sum, {x}, {{"dim", Dims{1}}}, x), Doubles());
