@@ -1,68 +1,9 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon per test that may be harmed, and client programs in processes."""
-
-import json
-import os
-import subprocess
-import sys
-import time
+"""A daemon per test that may be harmed."""
 
 import pytest
-
-
-class Daemon:
-    """A real holdfastd in its own folder."""
-
-    def __init__(self, folder, *flags, wrapper=()):
-        self.process = subprocess.Popen(
-            [
-                *wrapper,
-                os.environ["HOLDFAST_DAEMON"],
-                f"--socket={folder}/d.sock",
-                "--listen=127.0.0.1:0",
-                "--print_address",
-                *flags,
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        line = self.process.stdout.readline()
-        assert line, "holdfastd did not start"
-        addresses = json.loads(line)
-        self.socket = addresses["socket"]
-        self.listen = addresses["listen"]
-
-    def address(self, transport):
-        return "unix:" + self.socket if transport == "shm" else self.listen
-
-    def stats(self):
-        """`holdfast status --json` of this daemon."""
-        out = subprocess.run(
-            [sys.executable, "-m", "holdfast", "status", "--json"]
-            + ["--address", "unix:" + self.socket],
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-        return json.loads(out.stdout)
-
-    def check_alive(self):
-        """A fresh client on each transport gets the right answer."""
-        for transport in ("shm", "grpc"):
-            out = run_client(
-                "import holdfast; print(holdfast.arange(5).sum().item())",
-                self.address(transport),
-            )
-            assert out.strip() == "10", out
-        assert self.process.poll() is None
-
-    def stop(self):
-        """SIGTERM; fails the test unless the daemon ends cleanly."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        assert self.process.wait(30) == 0
+from programs import Daemon
 
 
 @pytest.fixture
@@ -92,30 +33,3 @@ def daemon(start_daemon):
 @pytest.fixture(params=["shm", "grpc"])
 def transport(request):
     return request.param
-
-
-def start_client(code, address, **popen):
-    """A Python program with HOLDFAST_ADDRESS set."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=dict(os.environ, HOLDFAST_ADDRESS=address),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        **popen,
-    )
-
-
-def run_client(code, address, timeout=120):
-    """Runs it to its end; returns what it printed."""
-    client = start_client(code, address)
-    out, _ = client.communicate(timeout=timeout)
-    assert client.returncode == 0, f"client exited with {client.returncode}"
-    return out
-
-
-def wait_until(condition, seconds, what):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.01)

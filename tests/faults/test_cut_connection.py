@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from conftest import run_client
+from programs import run_client, start_client
 from proxy import Proxy
 
 # Dropout and in-place updates: a batch applied twice, or not at all, shows.
@@ -104,8 +104,6 @@ try:
 except holdfast.errors.DaemonUnavailableError as e:
     print(time.monotonic() - start)
 """
-    from conftest import start_client
-
     client = start_client(code, proxy.address)
     assert client.stdout.readline().strip() == "ready"
     proxy.close()

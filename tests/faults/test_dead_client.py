@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from conftest import run_client, start_client, wait_until
+from programs import run_client, start_client, wait_until
 
 HOLD_100_MB = """
 import holdfast

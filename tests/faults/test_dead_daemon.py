@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import start_client
+from programs import start_client
 
 WAIT_THEN_USE = """
 import time, holdfast

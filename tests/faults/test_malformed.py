@@ -11,7 +11,7 @@ import time
 
 import grpc
 import pytest
-from conftest import run_client, start_client, wait_until
+from programs import run_client, start_client, wait_until
 from wire import Local, Remote, pb
 
 
