@@ -88,5 +88,7 @@ class Proxy:
             self._reset(pair)
 
     def close(self):
+        # close() alone would leave the port open while accept() waits on it.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
