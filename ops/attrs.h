@@ -71,7 +71,8 @@ class Attrs {
 
  private:
   const OpSchema* schema_;
-  absl::InlinedVector<std::pair<bool, AttrValue>, 1> values_;  // {set, value}
+  // {set, value}. Two in place: `x * 2` sets slot 1.
+  absl::InlinedVector<std::pair<bool, AttrValue>, 2> values_;
 };
 
 }  // namespace holdfast

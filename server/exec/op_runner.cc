@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -67,6 +69,16 @@ bool SelfOverlaps(const TensorSpec& spec) {
   return false;
 }
 
+// "add_": names of in-place forms, for messages.
+const char* InplaceName(OpId op) {
+  static const auto& names = *[] {
+    auto* all = new std::vector<std::string>;
+    for (const OpSchema& schema : AllOps()) all->push_back(schema.name + "_");
+    return all;
+  }();
+  return names[static_cast<int>(op)].c_str();
+}
+
 bool AnyRequiresGrad(absl::Span<const Value> inputs) {
   for (const Value& input : inputs) {
     if (input && input->requires_grad()) return true;
@@ -127,7 +139,14 @@ absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
     if (absl::Status s = CheckInplace(attrs, inputs, record); !s.ok()) return s;
   }
   RefPtr<Node> node;
-  if (on_tape) node = BeginRecord(attrs, inputs);
+  if (on_tape && inplace) {
+    absl::StatusOr<RefPtr<Node>> begun =
+        BeginRecordInplace(attrs, inputs, *this);
+    if (!begun.ok()) return begun.status();
+    node = *std::move(begun);
+  } else if (on_tape) {
+    node = BeginRecord(attrs, inputs);
+  }
 
   OpCounters& counters = AllOpCounters()[static_cast<int>(schema.id)];
   const bool timed = ++ops_run_ % kTimedEvery == 0;
@@ -246,7 +265,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   if (inplace) {
     Storage& storage = *AsTensor(inputs[0])->storage();
     ++storage.version;
-    storage.last_writer = schema.name.c_str();
+    storage.last_writer = InplaceName(schema.id);
     outputs->push_back(inputs[0]);
   } else if (schema.has(kMutates)) {
     for (const Value& input : inputs) {
