@@ -10,22 +10,14 @@ namespace {
 struct DTypeInfo {
   absl::string_view name;
   absl::string_view short_name;
-  uint8_t item_size;
-  DTypeCategory category;
 };
-
-constexpr DTypeCategory kB = DTypeCategory::kBool;
-constexpr DTypeCategory kI = DTypeCategory::kInteger;
-constexpr DTypeCategory kF = DTypeCategory::kFloat;
 
 // Indexed by the enum's value.
 constexpr DTypeInfo kInfo[kDTypeLimit] = {
-    {"invalid", "?", 1, kB},     {"bool", "bool", 1, kB},
-    {"uint8", "u8", 1, kI},      {"int8", "i8", 1, kI},
-    {"int16", "i16", 2, kI},     {"int32", "i32", 4, kI},
-    {"int64", "i64", 8, kI},     {"float16", "f16", 2, kF},
-    {"bfloat16", "bf16", 2, kF}, {"float32", "f32", 4, kF},
-    {"float64", "f64", 8, kF},
+    {"invalid", "?"},   {"bool", "bool"},   {"uint8", "u8"},
+    {"int8", "i8"},     {"int16", "i16"},   {"int32", "i32"},
+    {"int64", "i64"},   {"float16", "f16"}, {"bfloat16", "bf16"},
+    {"float32", "f32"}, {"float64", "f64"},
 };
 
 const DTypeInfo& Info(DType dtype) {
@@ -36,8 +28,6 @@ const DTypeInfo& Info(DType dtype) {
 }  // namespace
 
 bool IsValidDType(int value) { return value >= 1 && value < kDTypeLimit; }
-size_t ItemSize(DType dtype) { return Info(dtype).item_size; }
-DTypeCategory Category(DType dtype) { return Info(dtype).category; }
 absl::string_view DTypeName(DType dtype) { return Info(dtype).name; }
 absl::string_view DTypeShortName(DType dtype) { return Info(dtype).short_name; }
 

@@ -33,8 +33,10 @@ enum class DTypeCategory : uint8_t { kBool, kInteger, kFloat };
 
 // True for the values of the enum; wire input goes through this first.
 bool IsValidDType(int value);
-// True for the types kernels are compiled for in this version. Inline because
-// every op call asks.
+// The next four are inline because every op call asks. Values outside the enum
+// read as a type of one byte that nobody supports.
+
+// True for the types kernels are compiled for in this version.
 inline constexpr bool IsSupportedDType(DType dtype) {
   constexpr uint32_t kSupported = 1u << static_cast<int>(DType::kBool) |
                                   1u << static_cast<int>(DType::kUInt8) |
@@ -46,10 +48,24 @@ inline constexpr bool IsSupportedDType(DType dtype) {
   return value < kDTypeLimit && (kSupported >> value & 1) != 0;
 }
 // Bytes of one element.
-size_t ItemSize(DType dtype);
-DTypeCategory Category(DType dtype);
-inline bool IsFloat(DType d) { return Category(d) == DTypeCategory::kFloat; }
-inline bool IsIntegral(DType d) { return !IsFloat(d); }  // bool included
+inline constexpr size_t ItemSize(DType dtype) {
+  constexpr uint8_t kSizes[kDTypeLimit] = {1, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+  const uint32_t value = static_cast<uint32_t>(dtype);
+  return value < kDTypeLimit ? kSizes[value] : 1;
+}
+inline constexpr DTypeCategory Category(DType dtype) {
+  const uint32_t value = static_cast<uint32_t>(dtype);
+  if (value >= static_cast<uint32_t>(DType::kFloat16) && value < kDTypeLimit) {
+    return DTypeCategory::kFloat;
+  }
+  return value >= static_cast<uint32_t>(DType::kUInt8) && value < kDTypeLimit
+             ? DTypeCategory::kInteger
+             : DTypeCategory::kBool;
+}
+inline constexpr bool IsFloat(DType d) {
+  return Category(d) == DTypeCategory::kFloat;
+}
+inline constexpr bool IsIntegral(DType d) { return !IsFloat(d); }  // with bool
 
 // "float32", as in Python. Never fails: an unknown value is "invalid".
 absl::string_view DTypeName(DType dtype);

@@ -194,8 +194,8 @@ absl::Status InferForm(const Attrs& attrs, SpecList inputs, bool inplace,
   if (inplace) {
     absl::Status s = CheckInplace(attrs, inputs, out->front().spec);
     if (!s.ok()) return s;
-    out->front().spec = *inputs[0];
-    out->front().alias = 0;
+    out->clear();
+    out->emplace_back(*inputs[0], 0);
   }
   return absl::OkStatus();
 }

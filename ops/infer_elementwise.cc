@@ -11,6 +11,18 @@
 namespace holdfast {
 namespace {
 
+// operator== would call memcmp, which costs more than these few words.
+bool SameShape(const TensorSpec& a, const TensorSpec& b) {
+  const size_t rank = a.shape.size();
+  if (rank != b.shape.size()) return false;
+  const int64_t* x = a.shape.data();
+  const int64_t* y = b.shape.data();
+  for (size_t i = 0; i < rank; ++i) {
+    if (x[i] != y[i]) return false;
+  }
+  return true;
+}
+
 // Adds the output of inputs `first` and `first + 1` broadcast together; a
 // number (null) broadcasts to anything.
 absl::Status AddBroadcast(const Attrs& attrs, SpecList inputs, int first,
@@ -22,7 +34,7 @@ absl::Status AddBroadcast(const Attrs& attrs, SpecList inputs, int first,
     AddOutput(out, dtype, {});
     return absl::OkStatus();
   }
-  if (b == nullptr || a->shape == b->shape) {
+  if (b == nullptr || SameShape(*a, *b)) {
     AddOutputLike(out, dtype, *a);
     return absl::OkStatus();
   }

@@ -12,11 +12,13 @@ namespace holdfast {
 namespace {
 
 void FillContiguousStrides(TensorSpec* spec) {
+  const int64_t* shape = spec->shape.data();
+  int64_t* strides = spec->strides.data();
   int64_t step = 1;
   for (int i = spec->rank() - 1; i >= 0; --i) {
-    spec->strides[i] = step;
+    strides[i] = step;
     // Wraps for a shape that CheckShape is about to refuse.
-    (void)SafeMul(step, std::max<int64_t>(spec->shape[i], 1), &step);
+    (void)SafeMul(step, std::max<int64_t>(shape[i], 1), &step);
   }
 }
 
