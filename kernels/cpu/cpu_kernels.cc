@@ -21,8 +21,7 @@ constexpr KernelFn Pick(F pick) {
 const KernelTable& CpuKernels() {
   static const KernelTable table = {{
 #define OP(name, signature, infer, flags, since, doc) \
-  Pick<(((flags)&kView) != 0)>(                       \
-      [](auto) -> KernelFn { return &Cpu_##name; }),
+  Pick<(((flags)&kView) != 0)>([](auto) -> KernelFn { return &Cpu_##name; }),
 #include "ops/ops.def"
 #undef OP
   }};

@@ -10,19 +10,20 @@
 
 namespace holdfast {
 
-#define OP(name, signature, infer, flags, since, doc)                    \
-  absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs,    \
-                          absl::Span<const TensorView> inputs,           \
+#define OP(name, signature, infer, flags, since, doc)                 \
+  absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs, \
+                          absl::Span<const TensorView> inputs,        \
                           absl::Span<const TensorView> outputs);
 #include "ops/ops.def"
 #undef OP
 
 // Opens the definition of a kernel.
-#define HOLDFAST_CPU_KERNEL(name)                                        \
-  absl::Status Cpu_##name([[maybe_unused]] KernelContext& context,       \
-                          [[maybe_unused]] const Attrs& attrs,           \
-                          [[maybe_unused]] absl::Span<const TensorView> inputs, \
-                          [[maybe_unused]] absl::Span<const TensorView> outputs)
+#define HOLDFAST_CPU_KERNEL(name)                           \
+  absl::Status Cpu_##name(                                  \
+      [[maybe_unused]] KernelContext& context,              \
+      [[maybe_unused]] const Attrs& attrs,                  \
+      [[maybe_unused]] absl::Span<const TensorView> inputs, \
+      [[maybe_unused]] absl::Span<const TensorView> outputs)
 
 const KernelTable& CpuKernels();
 
