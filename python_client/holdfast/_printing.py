@@ -147,7 +147,7 @@ def _block(values, shape, indent, formatter):
     if shape[0] > len(values):
         edge = _options.edgeitems
         parts = parts[:edge] + ["..."] + parts[edge:]
-    gap = ",\n" * (len(shape) - 1) + " " * (indent + 1)
+    gap = "," + "\n" * (len(shape) - 1) + " " * (indent + 1)
     return "[" + gap.join(parts) + "]"
 
 
