@@ -11,13 +11,13 @@ the session and evaluates the same weights to the same accuracy. Pictures go to
 
 import argparse
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from holdfast.daemon import Daemon
 
 TRAINER = Path(__file__).with_name("fashion_mnist.py")
 SESSION = "demo"
@@ -44,8 +44,9 @@ def main():
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as scratch:
-        with Daemon(Path(scratch)) as daemon:
-            address = daemon.grpc if args.grpc else daemon.local
+        with Daemon() as daemon:
+            address = daemon.address("grpc" if args.grpc else "shm")
+            say(f"holdfastd runs as process {daemon.pid} on {address}")
             return show(args, address, Path(scratch))
 
 
@@ -117,52 +118,6 @@ def follow(process):
         if line.startswith("accuracy="):
             return line.rstrip()
     return None
-
-
-class Daemon:
-    """A daemon of the demonstration's own, on a socket in `folder`."""
-
-    def __init__(self, folder):
-        socket = folder / "holdfastd.sock"
-        log = folder / "holdfastd.log"
-        self._process = subprocess.Popen(
-            [
-                *(daemon_program(), f"--socket={socket}", "--listen=127.0.0.1:0"),
-                *("--print_address", "--exit_with_parent", f"--log_file={log}"),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        ready = self._process.stdout.readline()
-        if not ready:
-            status = self._process.wait()
-            text = log.read_text() if log.exists() else ""
-            raise SystemExit(f"holdfastd ended with status {status}.\n{text}")
-        address = json.loads(ready)
-        self.local = f"unix:{address['socket']}"
-        self.grpc = address["listen"]
-        say(f"holdfastd runs as process {self._process.pid} on {self.local}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-def daemon_program():
-    named = os.environ.get("HOLDFAST_DAEMON")
-    found = named or shutil.which("holdfastd")
-    if not found:
-        raise SystemExit(
-            "holdfastd is not found: run ./dev demo, or set HOLDFAST_DAEMON."
-        )
-    return found
 
 
 def draw(args, before, after):

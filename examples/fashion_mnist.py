@@ -25,7 +25,7 @@ from holdfast.utils.data import DataLoader, TensorDataset
 DATA = Path("/usr/share/datasets/fashion-mnist")
 CLASSES = "T-shirt Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag Boot".split()
 # Reading the loss waits for the device; in between, the loop runs ahead of it.
-READ_EVERY = 50
+READ_EVERY = 20
 
 
 def read_idx(path):
