@@ -53,6 +53,6 @@ contiguous_format, preserve_format, strided = (
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(
     "torch",
-    submodules=("daemon", "nn", "optim", "random", "testing", "utils"),
+    submodules=("cuda", "daemon", "nn", "optim", "random", "testing", "utils"),
     names={"Generator": "random", "load": "serialization", "save": "serialization"},
 )

@@ -119,10 +119,12 @@ class TreeMixin:
             for parameter in module._parameters.values():
                 if parameter is None:
                     continue
+                data, grad = parameter.data, parameter.grad
                 with holdfast.no_grad():
-                    new = fn(parameter.data)
-                    grad = parameter.grad
+                    new = fn(data)
                     new_grad = None if grad is None else fn(grad)
+                if new is data and new_grad is grad:
+                    continue
                 # The object stays: optimizers and ties go on working. The
                 # gradient goes first, since it must match in type.
                 parameter.grad = None
