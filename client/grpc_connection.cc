@@ -65,6 +65,11 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
       new GrpcConnection(address, hello, timeout_seconds));
   absl::Status status =
       connection->SayHello(absl::Seconds(timeout_seconds), &connection->hello_);
+  if (absl::IsUnimplemented(status)) {
+    return absl::UnavailableError(absl::StrCat(
+        "[connect] what answers at ", address,
+        " must be a Holdfast daemon. Got: ", status.message(), "."));
+  }
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     return absl::UnavailableError(absl::StrCat(
         "[connect] a daemon must answer at ", address, " within ",
