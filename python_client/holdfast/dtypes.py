@@ -230,6 +230,7 @@ def set_default_dtype(d):
         )
 
 
+@function
 class finfo:
     """Limits of a floating point type."""
 
@@ -250,6 +251,7 @@ class finfo:
         return f"finfo(dtype={self.dtype.name}, eps={self.eps}, max={self.max})"
 
 
+@function
 class iinfo:
     """Limits of an integer type."""
 

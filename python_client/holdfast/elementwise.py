@@ -195,7 +195,7 @@ def xlogy(input, other):
     return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log(other)))
 
 
-@function
+@both
 def hypot(input, other):
     """sqrt(input**2 + other**2)."""
     return _ops.sqrt(input * input + other * other)

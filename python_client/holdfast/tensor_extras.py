@@ -130,14 +130,11 @@ def __deepcopy__(self, memo):
     return result
 
 
-def _rebuild(cls, data, dtype, shape, requires_grad, state):
+def _rebuild(cls, data, dtype, shape, requires_grad):
     tensor = _from_bytes(data, getattr(_C, dtype), shape)
     if cls is not Tensor:
-        tensor = Tensor._make_subclass(cls, tensor, requires_grad)
-    elif requires_grad:
-        tensor.requires_grad_()
-    tensor.__dict__.update(state)
-    return tensor
+        return Tensor._make_subclass(cls, tensor, requires_grad)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 @method
@@ -147,14 +144,15 @@ def __reduce_ex__(self, protocol):
             "Only leaf tensors can be pickled. Use tensor.detach() first."
         )
     data = memoryview(_ops.detach(self).contiguous()._buffer()).tobytes()
-    return _rebuild, (
+    arguments = (
         type(self),
         data,
         self.dtype.name,
         tuple(self.shape),
         self.requires_grad,
-        dict(self.__dict__),
     )
+    # The attributes are the object's state, which may refer to the object.
+    return _rebuild, arguments, self.__dict__ or None
 
 
 @method

@@ -77,6 +77,12 @@ PyObject* Invert(PyObject* self) {
   if (tensor->spec().dtype == DType::kBool) {
     return Unary<OpId::logical_not>(self);
   }
+  if (IsFloat(tensor->spec().dtype)) {
+    PyErr_SetString(PyExc_TypeError,
+                    "~ (operator.invert) is only implemented on integer and "
+                    "Boolean-type tensors");
+    return nullptr;
+  }
   Attrs attrs(&SchemaOf(OpId::bitwise_xor));
   attrs.Set(attrs.schema().params[1].attr_slot, int64_t{-1});
   const Tensor inputs[2] = {tensor, Tensor()};

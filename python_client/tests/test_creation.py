@@ -217,6 +217,10 @@ def test_pickle_and_deepcopy(torch):
             assert copied.requires_grad is x.requires_grad
     assert pickle.loads(pickle.dumps(torch.float32)) is torch.float32
     assert pickle.loads(pickle.dumps(torch.zeros(2, 3).shape)) == (2, 3)
+    x = torch.ones(2)
+    x.name, x.itself = "x", x
+    copied = pickle.loads(pickle.dumps(x))
+    assert copied.name == "x" and copied.itself is copied
     y = torch.rand(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="graph leaves"):
         copy.deepcopy(y)

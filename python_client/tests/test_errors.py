@@ -4,6 +4,9 @@
 """What is raised, when, and what it says."""
 
 import inspect
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -101,3 +104,49 @@ def test_threads_share_a_session(torch):
     for thread in threads:
         thread.join()
     assert results == {n: 100.0 * (n + 200) for n in range(6)}
+
+
+@pytest.mark.parametrize("transport", ["shm", "grpc"])
+def test_out_of_memory_is_one_ops_error(transport):
+    import holdfast
+    from holdfast.daemon import Daemon
+
+    with Daemon("--memory_limit=50000000") as small:
+        with holdfast.connect(small.address(transport), default=False) as session:
+            before = holdfast._C.current_session()
+            holdfast.set_default_session(session)
+            try:
+                x = holdfast.ones(1000)
+                large = holdfast.zeros(100_000_000)
+                with pytest.raises(errors.OutOfMemoryError, match="[Mm]emory|limit"):
+                    large.sum().item()
+                assert x.sum().item() == 1000.0
+                del large
+            finally:
+                holdfast.set_default_session(before)
+
+
+def test_source_lines_of_every_op(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "import holdfast as torch\n"
+        "torch.connect(sys.argv[1])\n"
+        "x = torch.ones(1000)\n"
+        "y = x + 1; z = torch.zeros(100_000_000)\n"
+        "try:\n"
+        "    z.sum().item()\n"
+        "except RuntimeError as error:\n"
+        "    print(error.lineno, error.filename)\n"
+    )
+    from holdfast.daemon import Daemon
+
+    with Daemon("--memory_limit=50000000") as small:
+        result = subprocess.run(
+            [sys.executable, str(program), small.shm_address],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "HOLDFAST_SOURCE_LINES": "1"},
+        )
+    assert result.stdout.split() == ["5", str(program)], result.stderr
