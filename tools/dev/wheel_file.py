@@ -12,7 +12,7 @@ import zipfile
 import build
 import licences
 from shared_libraries import GLIBC, carry, closure, point_at, require_inside
-from workspace import DIST, EXTENSION, PACKAGE, ROOT, capture, say
+from workspace import DIST, EXTENSION, PACKAGE, ROOT, VENV_PYTHON, capture, say
 
 # The manylinux_2_36 platform: glibc 2.36 and the C++ runtime of its time.
 TAG = "cp311-abi3-manylinux_2_36_x86_64"
@@ -92,6 +92,8 @@ def stage_package(folder):
         target = folder / (ROOT / name).relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, target)
+    # Type stubs, which are made and not kept.
+    capture([VENV_PYTHON, ROOT / "python_client/generate_stubs.py", folder])
 
 
 def stage_extension(tree):

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Writes the package's type stubs from the op table and the live package.
+
+    ./dev python python_client/generate_stubs.py [FOLDER]
+
+Ops get precise types from the table; functions composed in Python are listed
+with their parameters. The build runs this; the files are not in git, so that
+a new op stays one row of the table.
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import holdfast
+from holdfast import _C
+from holdfast._ops import TABLE
+from holdfast._registry import FUNCTIONS
+
+PACKAGE = Path(holdfast.__file__).parent
+HEADER = """# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Written by the build (python_client/generate_stubs.py).
+"""
+TYPES = {
+    "Tensor": "Tensor",
+    "Operand": "Tensor | Number",
+    "int": "_int",
+    "float": "_float",
+    "bool": "_bool",
+    "Scalar": "Number",
+    "str": "str",
+    "dtype": "dtype",
+}
+PARAMETER = re.compile(
+    r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<none>\?)?!? (?P<name>\w+)(=(?P<default>.*))?"
+)
+PROPERTY_TYPES = {
+    "T": "Tensor",
+    "data": "Tensor",
+    "device": "Any",
+    "dtype": "dtype",
+    "grad": "Tensor | None",
+    "grad_fn": "Any",
+    "is_cpu": "_bool",
+    "is_cuda": "_bool",
+    "is_leaf": "_bool",
+    "itemsize": "_int",
+    "mT": "Tensor",
+    "nbytes": "_int",
+    "ndim": "_int",
+    "requires_grad": "_bool",
+    "retains_grad": "_bool",
+    "shape": "Size",
+}
+
+
+# What CPython's own wrappers of the type's slots return, where no tensor.
+SLOT_TYPES = {
+    "__bool__": "_bool",
+    "__float__": "_float",
+    "__index__": "_int",
+    "__int__": "_int",
+    "__len__": "_int",
+}
+
+
+def parameters(signature):
+    """Parsed parameters of a row: (name, type, default, keyword only, varargs)."""
+    inside = signature[1 : signature.index(") -> ")]
+    parsed, keyword_only = [], False
+    for text in re.split(r", (?![^(]*\))", inside):
+        if text == "*":
+            keyword_only = True
+            continue
+        match = PARAMETER.fullmatch(text.replace("!", ""))
+        kind = TYPES[match["type"]]
+        if match["list"]:
+            item = kind
+            kind = f"Sequence[{item}]"
+            if item == "_int":
+                kind = "_int | Sequence[_int]"
+        if match["none"]:
+            kind += " | None"
+        parsed.append([match["name"], kind, match["default"], keyword_only, False])
+    positional = [p for p in parsed if not p[3]]
+    last = positional[-1] if positional else None
+    if last and last[1] == "_int | Sequence[_int]" and last[2] is None:
+        last[4] = True
+    return parsed
+
+
+def definition(row, name, method):
+    parsed = parameters(row["signature"])
+    parts = []
+    if method:
+        parsed, parts = parsed[1:], ["self"]
+    starred = False
+    for param, kind, default, keyword_only, varargs in parsed:
+        if varargs:
+            parts.append(f"*{param}: {kind}")
+            starred = True
+            continue
+        if keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        parts.append(f"{param}: {kind}" + (f" = {default}" if default else ""))
+    outputs = row["signature"].split(") -> ")[1]
+    count = outputs.count("Tensor")
+    result = "Tensor" if count == 1 else "tuple[" + ", ".join(["Tensor"] * count) + "]"
+    return f"def {name}({', '.join(parts)}) -> {result}: ..."
+
+
+def untyped(function, name, result="Any"):
+    """A Python function's own parameters."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return f"def {name}(*args: Any, **kwargs: Any) -> {result}: ..."
+    shown = []
+    for parameter in signature.parameters.values():
+        empty = parameter.default is inspect.Parameter.empty
+        simple = parameter.default is None or type(parameter.default) in (
+            bool,
+            int,
+            str,
+        )
+        default = inspect.Parameter.empty if empty else parameter.default
+        if not empty and not simple:
+            default = Ellipsis
+        shown.append(
+            parameter.replace(default=default, annotation=inspect.Parameter.empty)
+        )
+    signature = signature.replace(
+        parameters=shown, return_annotation=inspect.Signature.empty
+    )
+    return f"def {name}{signature} -> {result}: ...".replace("=Ellipsis", "=...")
+
+
+def forms(row):
+    if "inplace_only" not in row["flags"]:
+        yield row["name"]
+    if row["inplace"]:
+        yield row["name"] + "_"
+
+
+def is_stub(value):
+    """A method that only says that Holdfast has it not."""
+    return getattr(value, "__module__", "") == "holdfast.missing"
+
+
+def tensor_class():
+    rows = {name: row for row in _C.schema() if row["public"] for name in forms(row)}
+    lines = ["class Tensor:"]
+    lines.append("    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor: ...")
+    for name in sorted(vars(_C.Tensor)):
+        value = vars(_C.Tensor)[name]
+        if (name.startswith("_") and name[:2] != "__") or is_stub(value):
+            continue
+        if name in ("__new__", "__doc__", "__module__", "__dict__", "__hash__"):
+            continue
+        if name in ("__weakref__", "__eq__", "__ne__", "__reduce_ex__"):
+            continue
+        if name in PROPERTY_TYPES:
+            lines.append("    @property")
+            lines.append(f"    def {name}(self) -> {PROPERTY_TYPES[name]}: ...")
+            if name in ("data", "grad", "requires_grad"):
+                kind = PROPERTY_TYPES[name]
+                lines.append(f"    @{name}.setter")
+                lines.append(f"    def {name}(self, value: {kind}) -> None: ...")
+        elif name in rows and not inspect.isfunction(value):
+            lines.append("    " + definition(rows[name], name, method=True))
+        elif callable(value):
+            operator = isinstance(value, type(_C.Tensor.__add__))
+            result = SLOT_TYPES.get(name, "Tensor") if operator else "Any"
+            lines.append("    " + untyped(value, name, result))
+    return lines
+
+
+def extension_stub():
+    lines = [
+        HEADER,
+        "from typing import Any, Sequence",
+        "",
+        "# Names that the methods and functions of PyTorch shadow.",
+        "_bool = bool",
+        "_int = int",
+        "_float = float",
+        "Number = _int | _float",
+        "",
+        "class dtype:",
+        "    name: str",
+        "    itemsize: _int",
+        "    is_floating_point: _bool",
+        "    is_complex: _bool",
+        "    is_signed: _bool",
+        "    is_supported: _bool",
+        "",
+        "class Size(tuple[_int, ...]):",
+        "    def numel(self) -> _int: ...",
+        "",
+        "class Session:",
+        "    transport: str",
+        "    address: str",
+        "    device: str",
+        "    server: str",
+        "    closed: _bool",
+        "    def close(self, keep: _bool = False) -> None: ...",
+        "    def synchronize(self) -> None: ...",
+        "    def manual_seed(self, seed: _int, /) -> None: ...",
+        "    def keep(self, name: str, tensor: Tensor | None, /) -> None: ...",
+        "    def kept(self) -> dict[str, Tensor]: ...",
+        "    def __enter__(self) -> Session: ...",
+        "    def __exit__(self, *error: object) -> None: ...",
+        "",
+        *tensor_class(),
+        "",
+        "def tensor(",
+        "    data: Any,",
+        "    *,",
+        "    dtype: dtype | None = None,",
+        "    device: Any = None,",
+        "    requires_grad: _bool = False,",
+        "    pin_memory: _bool = False,",
+        ") -> Tensor: ...",
+        "def as_tensor(",
+        "    data: Any, dtype: dtype | None = None, device: Any = None",
+        ") -> Tensor: ...",
+        "def from_numpy(ndarray: Any, /) -> Tensor: ...",
+        "def __getattr__(name: str) -> Any: ...",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def package_stub():
+    rows = {name: row for row in _C.schema() for name in forms(row)}
+    lines = [
+        HEADER,
+        "from typing import Any, Sequence",
+        "",
+        "from holdfast import autograd as autograd",
+        "from holdfast import errors as errors",
+        "from holdfast import nn as nn",
+        "from holdfast import optim as optim",
+        "from holdfast import utils as utils",
+        "from holdfast._C import Number, Session, Size, Tensor, dtype",
+        "from holdfast._C import _bool, _float, _int",
+        "from holdfast._C import as_tensor as as_tensor",
+        "from holdfast._C import from_numpy as from_numpy",
+        "from holdfast._C import tensor as tensor",
+        "from holdfast._device import device as device",
+        "from holdfast.random import Generator as Generator",
+        "from holdfast.serialization import load as load, save as save",
+        "",
+        "__version__: str",
+        "inf: _float",
+        "nan: _float",
+        "pi: _float",
+        "e: _float",
+        *(f"{name}: dtype" for name in holdfast.dtypes.NAMES),
+        "",
+    ]
+    for name in sorted(TABLE.keys() | FUNCTIONS.keys()):
+        function = getattr(holdfast, name)
+        if name in TABLE and not inspect.isfunction(function):
+            lines.append(definition(rows[name], name, method=False))
+        else:
+            lines.append(untyped(function, name))
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments):
+    folder = Path(arguments[0]) if arguments else PACKAGE
+    (folder / "_C.pyi").write_text(extension_stub())
+    (folder / "__init__.pyi").write_text(package_stub())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
