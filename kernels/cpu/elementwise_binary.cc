@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstring>
 
+#include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/elementwise_kernel.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/elementwise.h"
+#include "ops/infer.h"
 
 namespace holdfast {
 namespace {
