@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/stubs/logging.h"
 #include "proto/default_socket.h"
 #include "proto/version.h"
 #include "server/exec/device.h"
@@ -131,6 +132,8 @@ absl::Status SetUpLog() {
   spdlog::set_level(parsed);
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::flush_on(spdlog::level::info);
+  // It writes a line to stderr for each text of a client that is not UTF-8.
+  google::protobuf::SetLogHandler(nullptr);
   return absl::OkStatus();
 }
 
@@ -147,7 +150,6 @@ std::string JsonString(const std::string& text) {
   return json + "\"";
 }
 
-// The default socket, too, unless the user moved it.
 std::string SocketPath() {
   const std::string path = absl::GetFlag(FLAGS_socket);
   return path.empty() ? DefaultSocketPath() : path;

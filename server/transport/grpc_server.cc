@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "grpc/support/log.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -38,6 +39,12 @@ grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context,
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
+}
+
+// What gRPC has to say is for its own developers mostly: a client that hangs
+// up is an error to it. Errors of ours are returned by Start.
+void LogFromGrpc(gpr_log_func_args* args) {
+  spdlog::debug("grpc: {}:{} {}", args->file, args->line, args->message);
 }
 
 // Bulk methods and the stream handle messages themselves: one to point into
@@ -162,6 +169,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       CheckListenAddress(options.address, options.allow_remote, &host);
   if (!status.ok()) return status;
 
+  gpr_set_log_function(LogFromGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<GrpcServer> result(new GrpcServer);

@@ -8,28 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
-#include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/slice.h"
 #include "server/exec/worker.h"
+#include "server/transport/batch_decoder.h"
 
 namespace holdfast {
 namespace {
 
-constexpr size_t kArenaBlockBytes = 64 << 10;
 constexpr size_t kKeptSlots = 8;
-// An arena that grew beyond this is emptied at once, not when used again.
-constexpr size_t kKeptArenaBytes = 1 << 20;
 // How long a closed stream waits for its client to read what was sent.
 constexpr std::chrono::seconds kLinger(5);
-
-google::protobuf::ArenaOptions OptionsWith(char* block) {
-  google::protobuf::ArenaOptions options;
-  options.initial_block = block;
-  options.initial_block_size = kArenaBlockBytes;
-  options.start_block_size = kArenaBlockBytes;
-  options.max_block_size = 1 << 20;
-  return options;
-}
 
 grpc::ByteBuffer Serialize(const v1::Event& event, size_t size) {
   grpc::Slice slice(size);
@@ -45,11 +33,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 }
 
 struct GrpcStream::Slot {
-  Slot() : block(new char[kArenaBlockBytes]), arena(OptionsWith(block.get())) {}
-
-  const std::unique_ptr<char[]> block;
-  google::protobuf::Arena arena;
-  v1::Batch* batch = nullptr;
+  BatchDecoder decoder;
+  const v1::Batch* batch = nullptr;
   size_t bytes = 0;
 };
 
@@ -161,16 +146,17 @@ absl::StatusOr<std::unique_ptr<GrpcStream::Slot>> GrpcStream::ParseIncoming() {
     }
   }
   if (slot == nullptr) slot = std::make_unique<Slot>();
-  slot->arena.Reset();
-  slot->batch = google::protobuf::Arena::CreateMessage<v1::Batch>(&slot->arena);
   slot->bytes = incoming_.Length();
-  bool ok;
-  {
-    grpc::ProtoBufferReader reader(&incoming_);
-    ok = reader.status().ok() && slot->batch->ParseFromZeroCopyStream(&reader);
-  }
+  // A small message is in one piece already.
+  grpc::Slice whole;
+  const bool ok = incoming_.TrySingleSlice(&whole).ok() ||
+                  incoming_.DumpToSingleSlice(&whole).ok();
   incoming_.Clear();
-  if (!ok) {
+  slot->batch =
+      !ok ? nullptr
+          : slot->decoder.Decode(reinterpret_cast<const char*>(whole.begin()),
+                                 whole.size());
+  if (slot->batch == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("[grpc] a message of the stream must be a Batch. Got ",
                      slot->bytes, " bytes that are none."));
@@ -242,9 +228,7 @@ void GrpcStream::OnCancel() {
 
 absl::StatusOr<const v1::Batch*> GrpcStream::NextBatch() {
   std::unique_ptr<Slot> last = std::move(current_);
-  if (last != nullptr && last->arena.SpaceAllocated() > kKeptArenaBytes) {
-    last->arena.Reset();
-  }
+  if (last != nullptr) last->decoder.Release();
   Todo todo;
   absl::Status broken;
   {

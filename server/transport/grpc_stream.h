@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// GrpcStream: one open Stream call: batches are parsed on gRPC's threads and
-// wait here, a bounded number of them, for the worker; beyond that the stream
-// is not read, which holds the client back through HTTP/2's flow control.
-// Events are written one at a time, in order, and wait here too, bounded.
-// GrpcConnection is the session's end of it.
-// Lifetime: the call keeps its GrpcStream alive until OnDone, the connection
-// does until it is destroyed; either may go first.
-// Thread-safety: reactions on gRPC's threads, the rest on the worker's.
+// GrpcStream: one open Stream call: batches are decoded on gRPC's threads
+// and wait here, a bounded number of them, for the worker; beyond that the
+// stream is not read, which holds the client back through HTTP/2's flow
+// control. Events are written one at a time, in order, and wait here too,
+// bounded. GrpcConnection is the session's end of it. Lifetime: the call keeps
+// its GrpcStream alive until OnDone, the connection does until it is destroyed;
+// either may go first. Thread-safety: reactions on gRPC's threads, the rest on
+// the worker's.
 #ifndef HOLDFAST_SERVER_TRANSPORT_GRPC_STREAM_H_
 #define HOLDFAST_SERVER_TRANSPORT_GRPC_STREAM_H_
 
@@ -21,7 +21,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "google/protobuf/arena.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -62,7 +61,7 @@ class GrpcStream final : public StreamReactor {
   void Close(const absl::Status& reason);
 
  private:
-  // A parsed batch and the memory that it lies in, both used again.
+  // A decoded batch; its memory is used again.
   struct Slot;
   struct Outgoing {
     grpc::ByteBuffer message;

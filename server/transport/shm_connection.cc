@@ -18,20 +18,8 @@
 namespace holdfast {
 namespace {
 
-// Holds a batch of a few hundred ops; larger ones take blocks from the heap
-// that are given back when the next batch is read.
-constexpr size_t kArenaBlockBytes = 128 << 10;
 // A record's capacity is kept up to here.
 constexpr size_t kKeptRecordBytes = 256 << 10;
-
-google::protobuf::ArenaOptions OptionsWith(std::vector<char>* block) {
-  google::protobuf::ArenaOptions options;
-  options.initial_block = block->data();
-  options.initial_block_size = block->size();
-  options.start_block_size = kArenaBlockBytes;
-  options.max_block_size = 1 << 20;
-  return options;
-}
 
 absl::StatusOr<UniqueFd> NewDoorbell() {
   UniqueFd bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -72,9 +60,7 @@ ShmConnection::ShmConnection(ShmChannel channel, Worker* worker,
       writer_(&channel_.completion),
       worker_(worker),
       control_(std::move(control)),
-      life_(std::move(life)),
-      arena_block_(kArenaBlockBytes),
-      arena_(OptionsWith(&arena_block_)) {
+      life_(std::move(life)) {
   if (life_ != nullptr) {
     life_->connection.store(this, std::memory_order_release);
   }
@@ -101,15 +87,13 @@ absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {
     return nullptr;
   }
   if (reader_.ProducerWaits()) RingClient();
-  arena_.Reset();
-  auto* batch = google::protobuf::Arena::CreateMessage<v1::Batch>(&arena_);
-  if (ABSL_PREDICT_FALSE(
-          !batch->ParseFromArray(record_.data(), record_.size()))) {
+  const v1::Batch* batch = decoder_.Decode(record_.data(), record_.size());
+  if (ABSL_PREDICT_FALSE(batch == nullptr)) {
     return absl::InvalidArgumentError(
         absl::StrCat("[ring] a record must be a Batch message. Got ",
                      record_.size(), " bytes that are none."));
   }
-  // Strings were copied into the batch, so the record may go.
+  // The batch has copies of its strings, so the record may go.
   if (ABSL_PREDICT_FALSE(record_.capacity() > kKeptRecordBytes)) {
     std::string().swap(record_);
   }

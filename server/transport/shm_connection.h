@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ShmConnection: a session's connection over two rings in shared memory.
-// Batches are parsed where they are executed, on the worker thread: a record
-// is copied out of the ring and parsed into an arena that is used again for
-// the next one. Doorbells are rung only for a peer that sleeps.
+// Batches are decoded where they are executed, on the worker thread, from a
+// copy of the record, since the client can change the ring at any time.
+// Doorbells are rung only for a peer that sleeps.
 // Thread-safety: as Connection: worker thread only, made and handed over by
 // the local server's thread. Owns the rings' mapping and its descriptors.
 #ifndef HOLDFAST_SERVER_TRANSPORT_SHM_CONNECTION_H_
@@ -13,14 +13,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "google/protobuf/arena.h"
 #include "proto/holdfast.pb.h"
 #include "proto/shm_ring.h"
 #include "server/session/connection.h"
+#include "server/transport/batch_decoder.h"
 #include "server/transport/hang_up.h"
 #include "server/transport/unique_fd.h"
 
@@ -80,8 +79,7 @@ class ShmConnection final : public Connection {
   const std::shared_ptr<ConnectionLife> life_;
 
   std::string record_;  // its capacity is kept
-  std::vector<char> arena_block_;
-  google::protobuf::Arena arena_;
+  BatchDecoder decoder_;
   std::string event_bytes_;
   bool refused_ = false;  // the last event found no room
   bool closed_ = false;
