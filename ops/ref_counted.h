@@ -64,6 +64,12 @@ class RefPtr {
   void reset() {
     if (T* object = std::exchange(object_, nullptr)) object->Unref();
   }
+  // Takes over a reference that the caller has; the inverse of release().
+  static RefPtr Adopt(T* object) {
+    RefPtr adopted;
+    adopted.object_ = object;
+    return adopted;
+  }
   // Gives up ownership without dropping the reference.
   T* release() { return std::exchange(object_, nullptr); }
   T* get() const { return object_; }

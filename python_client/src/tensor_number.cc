@@ -16,29 +16,58 @@ namespace {
 
 using client::Tensor;
 
+// The tensors of two operands for the length of a call that holds the GIL:
+// the objects keep them alive, so that counting references, which would cost
+// more than everything else here, is left out. Session::Apply copies what it
+// keeps, and python::Apply what it needs without the GIL.
+class BorrowedPair {
+ public:
+  BorrowedPair() = default;
+  ~BorrowedPair() {
+    for (Tensor& tensor : tensors_) static_cast<void>(tensor.release());
+  }
+  BorrowedPair(const BorrowedPair&) = delete;
+  BorrowedPair& operator=(const BorrowedPair&) = delete;
+
+  void Set(size_t i, const Tensor& tensor) {
+    tensors_[i] = Tensor::Adopt(tensor.get());
+  }
+  absl::Span<const Tensor> span() const { return tensors_; }
+
+ private:
+  Tensor tensors_[2];
+};
+
 PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
   const OpSchema& schema = SchemaOf(id);
   Attrs attrs(&schema);
-  Tensor inputs[2];
   PyObject* const operands[2] = {a, b};
+  const bool is_tensor[2] = {IsTensor(a), IsTensor(b)};
+  Tensor converted;
   for (size_t i = 0; i < 2; ++i) {
-    if (IsTensor(operands[i])) {
-      inputs[i] = TensorOf(operands[i]);
-      continue;
-    }
+    if (is_tensor[i]) continue;
     AttrValue number;
     const Converted result = AsNumber(operands[i], &number);
     if (result == Converted::kError) return nullptr;
-    if (result == Converted::kNo) {
-      // NumPy's arrays mix with tensors, as in PyTorch.
-      if (!IsNumpyArray(operands[i])) Py_RETURN_NOTIMPLEMENTED;
-      inputs[i] = MakeTensor(operands[i], std::nullopt);
-      if (!inputs[i]) return nullptr;
+    if (result == Converted::kYes) {
+      attrs.Set(schema.params[i].attr_slot, std::move(number));
       continue;
     }
-    attrs.Set(schema.params[i].attr_slot, std::move(number));
+    // NumPy's arrays mix with tensors, as in PyTorch.
+    if (!IsNumpyArray(operands[i])) Py_RETURN_NOTIMPLEMENTED;
+    converted = MakeTensor(operands[i], std::nullopt);
+    if (!converted) return nullptr;
   }
-  return Call(attrs, inputs, inplace, a);
+  // From here on no Python code runs.
+  BorrowedPair inputs;
+  for (size_t i = 0; i < 2; ++i) {
+    if (is_tensor[i]) {
+      inputs.Set(i, TensorOf(operands[i]));
+    } else if (converted) {
+      inputs.Set(i, converted);
+    }
+  }
+  return Call(attrs, inputs.span(), inplace, a);
 }
 
 template <OpId kId>
