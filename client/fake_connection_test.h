@@ -7,13 +7,14 @@
 #ifndef HOLDFAST_CLIENT_FAKE_CONNECTION_TEST_H_
 #define HOLDFAST_CLIENT_FAKE_CONNECTION_TEST_H_
 
+#include <condition_variable>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "client/connection.h"
 #include "client/session_core.h"
 
@@ -24,25 +25,29 @@ class FakeConnection final : public Connection {
   // What outlives the connection, so that a test can look after a session
   // took it over.
   struct Peer {
-    absl::Mutex mutex;
+    std::mutex mutex;  // absl's is not built for the thread sanitizer
+    std::condition_variable changed;
     std::vector<wire::Command> sent ABSL_GUARDED_BY(mutex);
     std::deque<wire::Event> events ABSL_GUARDED_BY(mutex);
     absl::Status failure ABSL_GUARDED_BY(mutex);
     bool woken ABSL_GUARDED_BY(mutex) = false;
     bool answer_reads ABSL_GUARDED_BY(mutex) = true;
+    bool refuse ABSL_GUARDED_BY(mutex) = false;  // as too large
     int goodbyes ABSL_GUARDED_BY(mutex) = 0;
 
     std::vector<wire::Command> TakeSent() {
-      absl::MutexLock lock(&mutex);
+      std::lock_guard<std::mutex> lock(mutex);
       return std::move(sent);
     }
     void Fail(absl::Status status) {
-      absl::MutexLock lock(&mutex);
+      std::lock_guard<std::mutex> lock(mutex);
       failure = std::move(status);
+      changed.notify_all();
     }
     void Deliver(wire::Event event) {
-      absl::MutexLock lock(&mutex);
+      std::lock_guard<std::mutex> lock(mutex);
       events.push_back(std::move(event));
+      changed.notify_all();
     }
   };
 
@@ -58,8 +63,9 @@ class FakeConnection final : public Connection {
     if (!batch.ParseFromArray(begin, encoded.data + encoded.size - begin)) {
       return absl::InternalError("a batch that does not parse");
     }
-    absl::MutexLock lock(&peer_->mutex);
+    std::lock_guard<std::mutex> lock(peer_->mutex);
     if (!peer_->failure.ok()) return peer_->failure;
+    if (peer_->refuse) return absl::OutOfRangeError("too large");
     for (wire::Command& command : *batch.mutable_commands()) {
       if (command.has_read() && peer_->answer_reads) {
         wire::Event event;
@@ -72,12 +78,10 @@ class FakeConnection final : public Connection {
   }
   absl::StatusOr<bool> NextEvent(absl::Time deadline,
                                  wire::Event* event) override {
-    absl::MutexLock lock(&peer_->mutex);
-    const auto ready = [this] {
-      peer_->mutex.AssertHeld();
+    std::unique_lock<std::mutex> lock(peer_->mutex);
+    peer_->changed.wait_until(lock, absl::ToChronoTime(deadline), [this] {
       return !peer_->events.empty() || !peer_->failure.ok();
-    };
-    peer_->mutex.AwaitWithDeadline(absl::Condition(&ready), deadline);
+    });
     if (!peer_->events.empty()) {
       *event = std::move(peer_->events.front());
       peer_->events.pop_front();
@@ -87,18 +91,20 @@ class FakeConnection final : public Connection {
     return false;
   }
   absl::Status Watch(absl::Duration timeout) override {
-    absl::MutexLock lock(&peer_->mutex);
-    const auto ready = [this] {
-      peer_->mutex.AssertHeld();
-      return peer_->woken || !peer_->failure.ok();
-    };
-    peer_->mutex.AwaitWithTimeout(absl::Condition(&ready), timeout);
+    std::unique_lock<std::mutex> lock(peer_->mutex);
+    const auto ready = [this] { return peer_->woken || !peer_->failure.ok(); };
+    if (timeout == absl::InfiniteDuration()) {
+      peer_->changed.wait(lock, ready);
+    } else {
+      peer_->changed.wait_for(lock, absl::ToChronoNanoseconds(timeout), ready);
+    }
     peer_->woken = false;
     return peer_->failure;
   }
   void Wake() override {
-    absl::MutexLock lock(&peer_->mutex);
+    std::lock_guard<std::mutex> lock(peer_->mutex);
     peer_->woken = true;
+    peer_->changed.notify_all();
   }
   uint64_t inline_limit() const override { return 1024; }
   absl::Status Upload(const void*, uint64_t, wire::Put* put) override {
@@ -119,7 +125,7 @@ class FakeConnection final : public Connection {
     return wire::StatsReply();
   }
   absl::Status Goodbye(bool) override {
-    absl::MutexLock lock(&peer_->mutex);
+    std::lock_guard<std::mutex> lock(peer_->mutex);
     ++peer_->goodbyes;
     return absl::OkStatus();
   }

@@ -53,6 +53,11 @@ class SessionCoreTest : public ::testing::Test {
   absl::Status Backward(const Tensor& root, bool retain_graph = false) {
     return session_->Backward({&root, 1}, {}, {}, retain_graph, false);
   }
+  // Reads are then answered by Deliver alone.
+  void HoldBackAnswers() {
+    std::lock_guard<std::mutex> lock(peer_->mutex);
+    peer_->answer_reads = false;
+  }
   // The last command but for releases, which may leave at any time.
   wire::Command LastSent() {
     std::vector<wire::Command> sent = peer_->TakeSent();
@@ -383,9 +388,7 @@ TEST_F(SessionCoreTest, OpsOnVisibleMemoryAreWaitedFor) {
 // ---- reads
 
 TEST_F(SessionCoreTest, SeveralReadsMayBePending) {
-  peer_->mutex.Lock();
-  peer_->answer_reads = false;
-  peer_->mutex.Unlock();
+  HoldBackAnswers();
   const Tensor a = Put({});
   const uint64_t first = *session_->StartRead(a, false);
   const uint64_t second = *session_->StartRead(a, false);
@@ -418,9 +421,7 @@ TEST_F(SessionCoreTest, SeveralReadsMayBePending) {
 }
 
 TEST_F(SessionCoreTest, FailuresNameTheirOp) {
-  peer_->mutex.Lock();
-  peer_->answer_reads = false;
-  peer_->mutex.Unlock();
+  HoldBackAnswers();
   const uint64_t id = *session_->StartRead(Put({}), false);
   wire::Event event;
   event.mutable_read()->set_id(id);
@@ -439,9 +440,7 @@ TEST_F(SessionCoreTest, FailuresNameTheirOp) {
 }
 
 TEST_F(SessionCoreTest, WrongAnswersAreErrorsNotCrashes) {
-  peer_->mutex.Lock();
-  peer_->answer_reads = false;
-  peer_->mutex.Unlock();
+  HoldBackAnswers();
   const Tensor a = Put({4});
   wire::Event event;
   event.mutable_read()->set_id(*session_->StartRead(a, false));
@@ -461,9 +460,7 @@ TEST_F(SessionCoreTest, WrongAnswersAreErrorsNotCrashes) {
 // ---- ends
 
 TEST_F(SessionCoreTest, ALostDaemonEndsEverything) {
-  peer_->mutex.Lock();
-  peer_->answer_reads = false;
-  peer_->mutex.Unlock();
+  HoldBackAnswers();
   const Tensor a = Put({});
   const uint64_t id = *session_->StartRead(a, false);
   std::thread later([&] {
@@ -481,9 +478,13 @@ TEST_F(SessionCoreTest, ALostDaemonEndsEverything) {
 
 TEST_F(SessionCoreTest, ACommandThatIsTooLargeHarmsNothingElse) {
   const Tensor a = Put({});
-  peer_->Fail(absl::OutOfRangeError("too large"));
+  const auto refuse = [&](bool value) {
+    std::lock_guard<std::mutex> lock(peer_->mutex);
+    peer_->refuse = value;
+  };
+  refuse(true);
   EXPECT_FALSE(TryCall(OpId::neg, {a}).ok());
-  peer_->Fail(absl::OkStatus());
+  refuse(false);
   EXPECT_TRUE(TryCall(OpId::neg, {a}).ok());
 }
 
@@ -495,13 +496,13 @@ TEST_F(SessionCoreTest, ClosedSessionsSaySo) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("closed"));
   EXPECT_TRUE(session_->Close(false).ok());  // idempotent
-  absl::MutexLock lock(&peer_->mutex);
+  std::lock_guard<std::mutex> lock(peer_->mutex);
   EXPECT_EQ(peer_->goodbyes, 1);
 }
 
 TEST_F(SessionCoreTest, DroppedSessionsLeave) {
   session_.reset();
-  absl::MutexLock lock(&peer_->mutex);
+  std::lock_guard<std::mutex> lock(peer_->mutex);
   EXPECT_EQ(peer_->goodbyes, 1);
 }
 
