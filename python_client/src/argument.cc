@@ -196,7 +196,8 @@ Converted AsInt(PyObject* object, int64_t* value) {
     PyRef item(ReadItem(TensorOf(object)));
     return item ? IntFromLong(item.get(), value) : Converted::kError;
   }
-  if (!PyIndex_Check(object) || PySequence_Check(object)) {
+  if (!PyIndex_Check(object) || PySequence_Check(object) ||
+      IsNumpyBool(object)) {
     return Converted::kNo;
   }
   PyRef index(PyNumber_Index(object));

@@ -339,6 +339,12 @@ PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
       g_in_overload == id || !PyErr_ExceptionMatches(PyExc_TypeError)) {
     return result;
   }
+  // Overloads may rely on the one type that all forms have in common.
+  PyObject* first = self != nullptr ? self : nargs > 0 ? args[0] : nullptr;
+  if (first != nullptr && !IsTensor(first) &&
+      binding.schema->params[0].kind == ParamKind::kTensor) {
+    return nullptr;
+  }
   PyObject *type, *error, *traceback;
   PyErr_Fetch(&type, &error, &traceback);
   result = CallOverload(binding, inplace, self, args, nargs, kwnames);
