@@ -166,9 +166,9 @@ def evaluate_kept(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--lr", type=float, default=4e-3, help="highest rate")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--lr", type=float, default=3e-3, help="highest rate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--address", help="host:port or unix:PATH of a daemon")
     parser.add_argument("--session", help="name of the session, to attach to later")
