@@ -342,7 +342,7 @@ PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
   // Overloads may rely on the one type that all forms have in common.
   PyObject* first = self != nullptr ? self : nargs > 0 ? args[0] : nullptr;
   if (first != nullptr && !IsTensor(first) &&
-      binding.schema->params[0].kind == ParamKind::kTensor) {
+      (inplace || binding.schema->params[0].kind == ParamKind::kTensor)) {
     return nullptr;
   }
   PyObject *type, *error, *traceback;
