@@ -60,8 +60,8 @@ def case(op, ours, reference, *inputs, grad=None, label="", second=True, random=
         for x in inputs
     )
     name = f"{op}({shapes}){label}"
-    names = [c.name for c in CASES]
-    assert name not in names, f"two cases named {name}: give one a label"
+    twins = sum(c.name.split(" #")[0] == name for c in CASES)
+    name += f" #{twins + 1}" if twins else ""
     grad = tuple(floats) if grad is None else tuple(grad)
     CASES.append(Case(op, name, ours, reference, list(inputs), grad, second, random))
 
@@ -88,7 +88,7 @@ def distinct(shape, seed=5):
 
 positive = away_from([], (3, 4), 0.2, 3)
 nonzero = away_from([0], (3, 4))
-erf = np.vectorize(math.erf)
+erf = np.vectorize(math.erf, otypes=[float])
 
 
 # ---- elementwise: one tensor
@@ -163,7 +163,7 @@ for op, reference, a, b in binary:
     grad = (0,) if op == "remainder" else None
     case(op, ours, reference, a0, b0[0], grad=grad, label=" broadcast row")
     case(op, ours, reference, a0[:, :1], b0[:1], grad=grad, label=" broadcast both")
-    case(op, ours, reference, a0, b0[:1, :1][0, 0].reshape(()), grad=grad)
+    case(op, ours, reference, a0, b0[:1, :1].reshape(()), grad=grad)
     case(
         op,
         lambda hf, a, f=ours: f(hf, a, 1.5),
@@ -205,7 +205,7 @@ for op, reference in [
     case(op, ours, reference, ints((3, 4)), divisor, grad=())
     case(op, ours, reference, ints((3, 4)), divisor[:1], grad=())
     if not op.startswith("bitwise"):
-        case(op, ours, reference, nonzero, nonzero[::-1].copy(), grad=())
+        case(op, ours, reference, nonzero, nonzero[::-1].copy(), grad=(), label=" f")
 
 # ---- elementwise: more operands, casts, copies
 
@@ -245,6 +245,9 @@ case("to", lambda hf, a: a.float(), lambda a: a.astype(np.float32), (3, 4), grad
 case("to", lambda hf, a: a.long(), lambda a: a.astype(np.int64), nonzero, grad=())
 case("to", lambda hf, a: a.bool(), lambda a: a.astype(bool), ints((3, 4)), grad=())
 case("to", lambda hf, a: a.double(), lambda a: a * 1.0, ints((3, 4)), grad=())
+case(
+    "to", lambda hf, a: hf._C.ops.to(a, hf.float64), lambda a: a, (3, 4), label=" same"
+)
 case("clone", lambda hf, a: a.t().clone(), lambda a: a.T, (3, 4))
 
 

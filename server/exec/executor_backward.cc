@@ -48,12 +48,22 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
     if (!weight.ok()) return weight.status();
     weights.push_back(*std::move(weight));
   }
-  if (roots.size() != weights.size()) {
+  const size_t num_roots = roots.size();
+  if (num_roots != weights.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("[protocol] backward needs one gradient per root. Got ",
-                     roots.size(), " roots, ", weights.size(), " gradients"));
+                     num_roots, " roots, ", weights.size(), " gradients"));
   }
   absl::Status status;
+  // The client knows what each op's inputs require, not what a rule made of
+  // them: the gradient of a linear function, say, depends on nothing.
+  if (failure == nullptr) {
+    for (size_t i = roots.size(); i-- > 0;) {
+      if (roots[i]->requires_grad()) continue;
+      roots.erase(roots.begin() + i);
+      weights.erase(weights.begin() + i);
+    }
+  }
   if (failure == nullptr) {
     BackwardOptions options;
     options.retain_graph = backward.retain_graph();
