@@ -46,6 +46,12 @@ def __array__(self, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What NumPy's functions make of a tensor is a tensor, as in PyTorch."""
+    return _C.as_tensor(array)
+
+
 @function
 def empty_numpy(shape, dtype=None):
     """An uninitialised NumPy array whose memory the daemon shares.

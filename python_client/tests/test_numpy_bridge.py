@@ -85,6 +85,8 @@ def test_numpy_functions_take_tensors(torch):
     x = torch.tensor([1.0, 4.0])
     assert np.asarray(x).tolist() == [1.0, 4.0]
     assert np.sqrt(x.numpy()).tolist() == [1.0, 2.0]
+    root = np.sqrt(x)
+    assert isinstance(root, torch.Tensor) and root.tolist() == [1.0, 2.0]
     assert np.array(x, dtype=np.float64).dtype == np.float64
     assert memoryview(x._buffer()).format == "f"
 
