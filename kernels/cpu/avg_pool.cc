@@ -11,6 +11,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pool_plane.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/cpu/window_rows.h"
 
 namespace holdfast {
 namespace {
@@ -23,68 +24,91 @@ int64_t Counted(const WindowAxis& axis, int64_t window, bool include_pad) {
   return std::min(start + axis.kernel, axis.size + axis.padding) - start;
 }
 
-// Row by row, one tap at a time. kStride > 0 is w.stride, known to the
-// compiler. `counts`: what each column of windows counts.
+// kStride: w.stride if chunks are to be used, else 0. `counts`: what each
+// column of windows counts.
 template <typename T, int kStride>
-struct AvgPoolRowsBody {
+struct AvgPoolBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, const PoolPlane* plane,
                                  const T* counts, bool include_pad) {
     const WindowAxis h = plane->h, w = plane->w;
-    const int64_t step = kStride > 0 ? kStride : w.stride;
     for (int64_t i = 0; i < h.out; ++i, out += w.out) {
-      for (int64_t j = 0; j < w.out; ++j) out[j] = 0;
-      for (int64_t ky = h.FirstTap(i); ky < h.EndTap(i); ++ky) {
-        const T* row = in + (h.Start(i) + ky) * w.size;
-        for (int64_t kx = 0; kx < w.kernel; ++kx) {
-          const int64_t e = w.EndWindow(kx);
-          for (int64_t j = w.FirstWindow(kx); j < e; ++j) {
-            out[j] += row[kx - w.padding + j * step];
+      const T rows = static_cast<T>(Counted(h, i, include_pad));
+      const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
+      const T* image = in + h.Start(i) * w.size;
+      ForEachWindow<WindowVec<T>::kLanes>(
+          w, kStride > 0,
+          [&](int64_t j) HOLDFAST_INLINE_LAMBDA {
+            if constexpr (kStride > 0) {
+              Chunk(image, y_first, y_end, w, j, rows, counts, out);
+            }
+          },
+          [&](int64_t j) HOLDFAST_INLINE_LAMBDA {
+            T sum = 0;
+            for (int64_t ky = y_first; ky < y_end; ++ky) {
+              const T* row = image + ky * w.size + w.Start(j);
+              const int64_t end = w.EndTap(j);
+              for (int64_t kx = w.FirstTap(j); kx < end; ++kx) sum += row[kx];
+            }
+            out[j] = sum / (rows * counts[j]);
+          });
+    }
+    return 0;
+  }
+
+  static HOLDFAST_INLINE void Chunk(const T* image, int64_t y_first,
+                                    int64_t y_end, const WindowAxis& w,
+                                    int64_t j, T rows,
+                                    const T* __restrict counts,
+                                    T* __restrict out) {
+    using Vec = WindowVec<T>;
+    using V = typename Vec::V;
+    V sums = {};
+    for (int64_t ky = y_first; ky < y_end; ++ky) {
+      const T* row = image + ky * w.size + w.Start(j);
+      for (int64_t kx = 0; kx < w.kernel; ++kx) {
+        V values;
+        Vec::template Load<kStride>(row + kx, &values);
+        sums += values;
+      }
+    }
+    const V columns = *reinterpret_cast<const V*>(counts + j);
+    *reinterpret_cast<V*>(out + j) = sums / (columns * rows);
+  }
+};
+
+// Each window's share of the gradient, a block of windows at a time, then
+// added to its elements.
+template <typename T>
+struct AvgPoolBackwardBody {
+  static HOLDFAST_INLINE int Run(const T* grad, T* out, const PoolPlane* plane,
+                                 const T* counts, bool include_pad) {
+    constexpr int64_t kBlock = 64;
+    const WindowAxis h = plane->h, w = plane->w;
+    std::memset(out, 0, plane->in_size() * sizeof(T));
+    T shares[kBlock];
+    for (int64_t i = 0; i < h.out; ++i, grad += w.out) {
+      const T rows = static_cast<T>(Counted(h, i, include_pad));
+      const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
+      for (int64_t j0 = 0; j0 < w.out; j0 += kBlock) {
+        const int64_t n = std::min(kBlock, w.out - j0);
+        for (int64_t j = 0; j < n; ++j) {
+          shares[j] = grad[j0 + j] / (rows * counts[j0 + j]);
+        }
+        for (int64_t ky = y_first; ky < y_end; ++ky) {
+          T* image = out + (h.Start(i) + ky) * w.size;
+          for (int64_t j = 0; j < n; ++j) {
+            T* row = image + w.Start(j0 + j);
+            const int64_t end = w.EndTap(j0 + j);
+            for (int64_t kx = w.FirstTap(j0 + j); kx < end; ++kx) {
+              row[kx] += shares[j];
+            }
           }
         }
       }
-      const T rows = static_cast<T>(Counted(h, i, include_pad));
-      for (int64_t j = 0; j < w.out; ++j) out[j] /= rows * counts[j];
     }
     return 0;
   }
 };
-
-// Any window.
-template <typename T>
-void AvgPoolPlane(const T* in, T* out, const PoolPlane& plane, const T* counts,
-                  bool include_pad) {
-  const WindowAxis &h = plane.h, &w = plane.w;
-  for (int64_t i = 0; i < h.out; ++i) {
-    const T rows = static_cast<T>(Counted(h, i, include_pad));
-    for (int64_t j = 0; j < w.out; ++j) {
-      T sum = 0;
-      for (int64_t ky = h.FirstTap(i); ky < h.EndTap(i); ++ky) {
-        const T* row = in + (h.Start(i) + ky) * w.size + w.Start(j);
-        for (int64_t kx = w.FirstTap(j); kx < w.EndTap(j); ++kx) sum += row[kx];
-      }
-      *out++ = sum / (rows * counts[j]);
-    }
-  }
-}
-
-template <typename T>
-void AvgPoolBackwardPlane(const T* grad, T* out, const PoolPlane& plane,
-                          const T* counts, bool include_pad) {
-  const WindowAxis &h = plane.h, &w = plane.w;
-  std::memset(out, 0, plane.in_size() * sizeof(T));
-  for (int64_t i = 0; i < h.out; ++i) {
-    const T rows = static_cast<T>(Counted(h, i, include_pad));
-    for (int64_t j = 0; j < w.out; ++j) {
-      const T share = *grad++ / (rows * counts[j]);
-      for (int64_t ky = h.FirstTap(i); ky < h.EndTap(i); ++ky) {
-        T* row = out + (h.Start(i) + ky) * w.size + w.Start(j);
-        for (int64_t kx = w.FirstTap(j); kx < w.EndTap(j); ++kx) {
-          row[kx] += share;
-        }
-      }
-    }
-  }
-}
 
 template <typename T>
 T* ColumnCounts(KernelContext& context, const WindowAxis& w, bool include_pad) {
@@ -120,17 +144,14 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
         const T* from = input.as<T>() + p * plane.in_size();
         T* to = outputs[0].as<T>() + p * plane.out_size();
         const PoolPlane* geometry = &plane;
-        if (plane.w.kernel > 16) {
-          AvgPoolPlane(from, to, plane, counts, include_pad);
-        } else if (plane.w.stride == 1) {
-          Vectorised<AvgPoolRowsBody<T, 1>>(from, to, geometry, counts,
-                                            include_pad);
+        if (plane.w.stride == 1) {
+          Vectorised<AvgPoolBody<T, 1>>(from, to, geometry, counts,
+                                        include_pad);
         } else if (plane.w.stride == 2) {
-          Vectorised<AvgPoolRowsBody<T, 2>>(from, to, geometry, counts,
-                                            include_pad);
+          Vectorised<AvgPoolBody<T, 2>>(from, to, geometry, counts,
+                                        include_pad);
         } else {
-          Vectorised<AvgPoolRowsBody<T, 0>>(from, to, geometry, counts,
-                                            include_pad);
+          AvgPoolBody<T, 0>::Run(from, to, geometry, counts, include_pad);
         }
       }
     });
@@ -158,9 +179,12 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
     const int64_t grain = std::max<int64_t>(1, 8192 / plane.in_size());
     ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
-        AvgPoolBackwardPlane(grad.as<T>() + p * plane.out_size(),
-                             outputs[0].as<T>() + p * plane.in_size(), plane,
-                             counts, include_pad);
+        const PoolPlane* geometry = &plane;
+        const T* columns = counts;
+        const T* from = grad.as<T>() + p * plane.out_size();
+        T* to = outputs[0].as<T>() + p * plane.in_size();
+        Vectorised<AvgPoolBackwardBody<T>>(from, to, geometry, columns,
+                                           include_pad);
       }
     });
     return absl::OkStatus();

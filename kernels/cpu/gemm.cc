@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
@@ -191,7 +192,42 @@ struct TinyGemmBody {
   }
 };
 
+// Floats in blocks short enough for float's precision, the blocks in double.
+template <typename T>
+struct DotBody {
+  static HOLDFAST_INLINE int Run(const GemmCall<T>* call) {
+    using Total = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+    constexpr int kLanes = 256 / sizeof(T);
+    constexpr int64_t kBlock = 32 * kLanes;
+    const int64_t k = call->k;
+    const T *a = call->a, *b = call->b;
+    Total total = 0;
+    int64_t p = 0;
+    if (call->a_col == 1 && call->b_row == 1) {
+      while (p + kLanes <= k) {
+        const int64_t end = std::min(k, p + kBlock);
+        T lanes[kLanes] = {};
+        for (; p + kLanes <= end; p += kLanes) {
+          for (int j = 0; j < kLanes; ++j) lanes[j] += a[p + j] * b[p + j];
+        }
+        for (int j = 0; j < kLanes; ++j) total += lanes[j];
+      }
+    }
+    for (; p < k; ++p) {
+      total += static_cast<Total>(a[p * call->a_col]) *
+               static_cast<Total>(b[p * call->b_row]);
+    }
+    *call->c = static_cast<T>(total);
+    return 0;
+  }
+};
+
 }  // namespace
+
+template <typename T>
+void Dot(const GemmCall<T>& call) {
+  Vectorised<DotBody<T>>(&call);
+}
 
 template <typename T>
 void TinyGemm(const GemmCall<T>& call) {
@@ -240,6 +276,7 @@ void Gemm(const KernelContext& context, const GemmCall<T>& call,
 }
 
 #define HOLDFAST_GEMM(T)                                       \
+  template void Dot(const GemmCall<T>&);                       \
   template void TinyGemm(const GemmCall<T>&);                  \
   template size_t GemmWorkspaceBytes<T>(int64_t n, int64_t k); \
   template void Gemm(const KernelContext&, const GemmCall<T>&, void*)

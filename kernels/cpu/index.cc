@@ -14,11 +14,12 @@
 #include "kernels/cpu/index_loops.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/load_once.h"
+#include "kernels/cpu/vectorised.h"
 
 namespace holdfast {
 namespace {
 
-bool InRange(int64_t index, int64_t size) {
+HOLDFAST_INLINE bool InRange(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
@@ -39,40 +40,55 @@ Dims AlongDim(const TensorSpec& index, int rank, int dim) {
   return strides;
 }
 
+// The numbers of an inner loop, passed by value: seen through a reference, they
+// would be loaded again after every store.
+struct RowSteps {
+  explicit RowSteps(const IndexLoops& loops)
+      : data(loops.data[loops.inner()]),
+        index(loops.index[loops.inner()]),
+        other(loops.other[loops.inner()]),
+        stride(loops.data_stride),
+        size(loops.data_size) {}
+  int64_t data, index, other;
+  int64_t stride, size;
+};
+
+template <typename U, typename I>
+void GatherElements(RowSteps steps, const U* from, const I* index, U* to,
+                    int64_t n, FirstBadIndex* bad) {
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t at = LoadOnce(index + j * steps.index);
+    if (!InRange(at, steps.size)) return bad->Record(at);
+    to[j * steps.other] = from[j * steps.data + at * steps.stride];
+  }
+}
+
+template <typename U>
+void CopyElements(RowSteps steps, const U* from, U* to, int64_t n) {
+  if (steps.data == 1 && steps.other == 1) {
+    std::memcpy(to, from, n * sizeof(U));
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) to[j * steps.other] = from[j * steps.data];
+}
+
 template <typename U, typename I>
 absl::Status Gather(KernelContext& context, const Attrs& attrs, int dim,
                     const IndexLoops& loops, const U* data, const I* index,
                     U* out) {
-  const int inner = loops.inner();
-  const int64_t data_step = loops.data[inner];
-  const int64_t index_step = loops.index[inner];
-  const int64_t out_step = loops.other[inner];
+  const RowSteps steps(loops);
   const bool per_row = IndexPerRow(loops);
   FirstBadIndex bad;
-  ForEachIndexRow(context, loops, /*ordered=*/false,
-                  [&](int64_t d, int64_t i, int64_t o, int64_t n) {
-                    const U* from = data + d;
-                    U* to = out + o;
-                    if (per_row) {
-                      const int64_t at = LoadOnce(index + i);
-                      if (!InRange(at, loops.data_size)) return bad.Record(at);
-                      from += at * loops.data_stride;
-                      if (data_step == 1 && out_step == 1) {
-                        std::memcpy(to, from, n * sizeof(U));
-                      } else {
-                        for (int64_t j = 0; j < n; ++j) {
-                          to[j * out_step] = from[j * data_step];
-                        }
-                      }
-                      return;
-                    }
-                    for (int64_t j = 0; j < n; ++j) {
-                      const int64_t at = LoadOnce(index + i + j * index_step);
-                      if (!InRange(at, loops.data_size)) return bad.Record(at);
-                      to[j * out_step] =
-                          from[j * data_step + at * loops.data_stride];
-                    }
-                  });
+  ForEachIndexRow(
+      context, loops, /*ordered=*/false,
+      [&](int64_t d, int64_t i, int64_t o, int64_t n) {
+        if (!per_row) {
+          return GatherElements(steps, data + d, index + i, out + o, n, &bad);
+        }
+        const int64_t at = LoadOnce(index + i);
+        if (!InRange(at, steps.size)) return bad.Record(at);
+        CopyElements(steps, data + d + at * steps.stride, out + o, n);
+      });
   return bad.ToStatus(attrs, dim, loops.data_size);
 }
 
@@ -98,44 +114,65 @@ struct Add {
 };
 
 template <typename Op, typename T, typename I>
+void ScatterElements(RowSteps steps, T* to, const I* index, const T* from,
+                     int64_t n, FirstBadIndex* bad) {
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t at = LoadOnce(index + j * steps.index);
+    if (!InRange(at, steps.size)) return bad->Record(at);
+    Op::Apply(to + j * steps.data + at * steps.stride, from + j * steps.other);
+  }
+}
+
+template <typename Op, typename T>
+void ApplyElements(RowSteps steps, T* to, const T* from, int64_t n) {
+  if (steps.data == 1 && steps.other == 1) {
+    for (int64_t j = 0; j < n; ++j) Op::Apply(to + j, from + j);
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    Op::Apply(to + j * steps.data, from + j * steps.other);
+  }
+}
+
+template <typename Op, typename T, typename I>
 absl::Status Scatter(KernelContext& context, const Attrs& attrs, int dim,
                      const IndexLoops& loops, const T* src, const I* index,
                      T* out) {
-  const int inner = loops.inner();
-  const int64_t out_step = loops.data[inner];
-  const int64_t index_step = loops.index[inner];
-  const int64_t src_step = loops.other[inner];
+  const RowSteps steps(loops);
   const bool per_row = IndexPerRow(loops);
   FirstBadIndex bad;
   ForEachIndexRow(context, loops, /*ordered=*/true,
                   [&](int64_t d, int64_t i, int64_t s, int64_t n) {
-                    T* to = out + d;
-                    const T* from = src + s;
-                    if (per_row) {
-                      const int64_t at = LoadOnce(index + i);
-                      if (!InRange(at, loops.data_size)) return bad.Record(at);
-                      to += at * loops.data_stride;
-                      if (out_step == 1 && src_step == 1) {
-                        for (int64_t j = 0; j < n; ++j)
-                          Op::Apply(to + j, from + j);
-                      } else {
-                        for (int64_t j = 0; j < n; ++j) {
-                          Op::Apply(to + j * out_step, from + j * src_step);
-                        }
-                      }
-                      return;
+                    if (!per_row) {
+                      return ScatterElements<Op>(steps, out + d, index + i,
+                                                 src + s, n, &bad);
                     }
-                    for (int64_t j = 0; j < n; ++j) {
-                      const int64_t at = LoadOnce(index + i + j * index_step);
-                      if (!InRange(at, loops.data_size)) return bad.Record(at);
-                      Op::Apply(to + j * out_step + at * loops.data_stride,
-                                from + j * src_step);
-                    }
+                    const int64_t at = LoadOnce(index + i);
+                    if (!InRange(at, steps.size)) return bad.Record(at);
+                    ApplyElements<Op>(steps, out + d + at * steps.stride,
+                                      src + s, n);
                   });
   return bad.ToStatus(attrs, dim, loops.data_size);
 }
 
-// Every index, read before anything is written.
+template <typename I>
+struct AnyOutsideBody {
+  static HOLDFAST_INLINE bool Run(const I* index, int64_t n, int64_t step,
+                                  int64_t size) {
+    bool outside = false;
+    if (step == 1) {
+      for (int64_t j = 0; j < n; ++j) outside |= !InRange(index[j], size);
+    } else {
+      for (int64_t j = 0; j < n; ++j) {
+        outside |= !InRange(index[j * step], size);
+      }
+    }
+    return outside;
+  }
+};
+
+// Every index, read before anything is written. What the client changes after
+// that is caught at its use.
 template <typename I>
 absl::Status CheckIndices(const Attrs& attrs, int dim, int64_t size,
                           const TensorSpec& spec, const I* index) {
@@ -147,9 +184,12 @@ absl::Status CheckIndices(const Attrs& attrs, int dim, int64_t size,
   StridedCursor<1> at(absl::MakeSpan(spec.shape).subspan(0, std::max(inner, 0)),
                       {spec.strides.data()});
   for (int64_t left = spec.numel() / n; left > 0 && !bad.seen(); --left) {
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t value = LoadOnce(index + at[0] + j * step);
-      if (!InRange(value, size)) bad.Record(value);
+    const I* row = index + at[0];
+    if (Vectorised<AnyOutsideBody<I>>(row, n, step, size)) {
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t value = LoadOnce(row + j * step);
+        if (!InRange(value, size)) bad.Record(value);
+      }
     }
     at.Next();
   }

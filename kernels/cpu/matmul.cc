@@ -135,8 +135,8 @@ constexpr int64_t kSmallProduct = int64_t{1} << 21;
 // Few results of long sums from a transposed b, the shape of a classifier's
 // layer: oneDNN's matmul is faster than its sgemm.
 bool PrefersMatmulPrimitive(const GemmCall<float>& call, char trans_b) {
-  return trans_b == 'T' && call.k >= 512 && call.m * call.n <= 65536 &&
-         call.m * call.n * call.k > kSmallProduct;
+  return trans_b == 'T' && call.bias_stride == 1 && call.k >= 512 &&
+         call.m * call.n <= 65536 && call.m * call.n * call.k > kSmallProduct;
 }
 
 absl::Status MatmulPrimitive(KernelContext& context,
@@ -150,7 +150,8 @@ absl::Status MatmulPrimitive(KernelContext& context,
                        call.a_row,
                        call.a_col,
                        call.b_row,
-                       call.b_col};
+                       call.b_col,
+                       call.bias != nullptr};
   absl::StatusOr<DnnlOp*> op = CachedDnnlOp(key, [&] {
     using dnnl::memory;
     const auto matrix = [](int64_t rows, int64_t cols, int64_t row,
@@ -161,17 +162,22 @@ absl::Status MatmulPrimitive(KernelContext& context,
     const memory::desc a = matrix(call.m, call.k, call.a_row, call.a_col);
     const memory::desc b = matrix(call.k, call.n, call.b_row, call.b_col);
     const memory::desc c = matrix(call.m, call.n, call.c_row, 1);
-    const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, c),
-                                          UserScratchpad(), DnnlEngine());
-    return std::make_unique<DnnlOp>(
-        dnnl::matmul(pd), pd.scratchpad_desc(),
-        std::vector<DnnlOp::Operand>{{DNNL_ARG_SRC, a, a},
-                                     {DNNL_ARG_WEIGHTS, b, b},
-                                     {DNNL_ARG_DST, c, c, true}});
+    const memory::desc bias = matrix(1, call.n, call.n, 1);
+    const dnnl::matmul::primitive_desc pd(
+        call.bias == nullptr ? dnnl::matmul::desc(a, b, c)
+                             : dnnl::matmul::desc(a, b, bias, c),
+        UserScratchpad(), DnnlEngine());
+    std::vector<DnnlOp::Operand> operands = {{DNNL_ARG_SRC, a, a},
+                                             {DNNL_ARG_WEIGHTS, b, b},
+                                             {DNNL_ARG_DST, c, c, true}};
+    if (call.bias != nullptr) operands.push_back({DNNL_ARG_BIAS, bias, bias});
+    return std::make_unique<DnnlOp>(dnnl::matmul(pd), pd.scratchpad_desc(),
+                                    std::move(operands));
   });
   if (!op.ok()) return op.status();
-  return (*op)->Run(context, {const_cast<float*>(call.a),
-                              const_cast<float*>(call.b), call.c});
+  return (*op)->Run(
+      context, {const_cast<float*>(call.a), const_cast<float*>(call.b), call.c,
+                const_cast<float*>(call.bias)});
 }
 
 // One product. `workspace` is asked for only where gemm.h does the work.
@@ -183,12 +189,16 @@ absl::Status Product(KernelContext& context, const GemmCall<T>& call,
     TinyGemm(call);
     return absl::OkStatus();
   }
+  if (call.m * call.n == 1 && call.bias == nullptr) {
+    Dot(call);
+    return absl::OkStatus();
+  }
   if constexpr (std::is_same_v<T, float>) {
     char ta, tb;
     dnnl_dim_t lda, ldb;
     if (BlasLayout(call.m, call.k, call.a_row, call.a_col, &ta, &lda) &&
         BlasLayout(call.k, call.n, call.b_row, call.b_col, &tb, &ldb)) {
-      if (call.bias == nullptr && PrefersMatmulPrimitive(call, tb)) {
+      if (PrefersMatmulPrimitive(call, tb)) {
         return MatmulPrimitive(context, call);
       }
       for (int64_t i = 0; call.bias != nullptr && i < call.m; ++i) {

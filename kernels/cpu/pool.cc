@@ -17,6 +17,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pool_plane.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/cpu/window_rows.h"
 
 namespace holdfast {
 namespace {
@@ -27,119 +28,97 @@ HOLDFAST_INLINE bool Takes(T value, T max) {
   return (value > max) | (value != value);
 }
 
-// 2x2 windows that do not overlap: nearly every network's.
-template <typename T>
-struct MaxPool2x2Body {
-  static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t* indices,
-                                 int64_t rows, int64_t cols, int64_t width) {
-    const int32_t w = static_cast<int32_t>(width);
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* top = in + 2 * i * width;
-      const T* bottom = top + width;
-      const int64_t origin = 2 * i * width;
-      for (int64_t j = 0; j < cols; ++j) {
-        T max = top[2 * j];
-        int32_t at = 0;
-        const T b = top[2 * j + 1], c = bottom[2 * j], d = bottom[2 * j + 1];
-        at = Takes(b, max) ? 1 : at;
-        max = Takes(b, max) ? b : max;
-        at = Takes(c, max) ? w : at;
-        max = Takes(c, max) ? c : max;
-        at = Takes(d, max) ? w + 1 : at;
-        max = Takes(d, max) ? d : max;
-        out[i * cols + j] = max;
-        indices[i * cols + j] = origin + 2 * j + at;
-      }
-    }
-    return 0;
-  }
-};
-
-// One tap at a time over a row of windows, for kernels of moderate size.
-// kStride > 0 is w.stride, known to the compiler.
+// kStride: w.stride if chunks are to be used, else 0.
 template <typename T, int kStride>
-struct MaxPoolRowsBody {
+struct MaxPoolBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t* indices,
                                  const PoolPlane* plane) {
     const WindowAxis h = plane->h, w = plane->w;
-    const int64_t step = kStride > 0 ? kStride : w.stride;
     for (int64_t i = 0; i < h.out; ++i, out += w.out, indices += w.out) {
-      const int64_t first = h.FirstTap(i), end = h.EndTap(i);
-      const int64_t y0 = h.Start(i) + first * h.dilation;
-      for (int64_t j = 0; j < w.out; ++j) {
-        out[j] = -std::numeric_limits<T>::infinity();
-        indices[j] = y0 * w.size + w.Start(j) + w.FirstTap(j) * w.dilation;
-      }
-      for (int64_t ky = first; ky < end; ++ky) {
-        const int64_t row = (h.Start(i) + ky * h.dilation) * w.size;
-        for (int64_t kx = 0; kx < w.kernel; ++kx) {
-          const int64_t b = w.FirstWindow(kx), e = w.EndWindow(kx);
-          const int64_t origin = row + kx * w.dilation - w.padding;
-          for (int64_t j = b; j < e; ++j) {
-            const T value = in[origin + j * step];
-            const bool takes = Takes(value, out[j]);
-            out[j] = takes ? value : out[j];
-            indices[j] = takes ? origin + j * step : indices[j];
-          }
-        }
-      }
+      const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
+      const int64_t y = h.Start(i);
+      ForEachWindow<WindowVec<T>::kLanes>(
+          w, kStride > 0,
+          [&](int64_t j) HOLDFAST_INLINE_LAMBDA {
+            if constexpr (kStride > 0) {
+              Chunk(in, y, y_first, y_end, h, w, j, out, indices);
+            }
+          },
+          [&](int64_t j) HOLDFAST_INLINE_LAMBDA {
+            One(in, y, y_first, y_end, h, w, j, out, indices);
+          });
     }
     return 0;
   }
-};
 
-// Any window.
-template <typename T>
-void MaxPoolPlane(const T* in, T* out, int64_t* indices,
-                  const PoolPlane& plane) {
-  const WindowAxis &h = plane.h, &w = plane.w;
-  for (int64_t i = 0; i < h.out; ++i) {
-    const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
-    for (int64_t j = 0; j < w.out; ++j) {
-      const int64_t x_first = w.FirstTap(j), x_end = w.EndTap(j);
-      T max = -std::numeric_limits<T>::infinity();
-      int64_t at = (h.Start(i) + y_first * h.dilation) * w.size + w.Start(j) +
-                   x_first * w.dilation;
-      for (int64_t ky = y_first; ky < y_end; ++ky) {
-        const int64_t row = (h.Start(i) + ky * h.dilation) * w.size;
-        for (int64_t kx = x_first; kx < x_end; ++kx) {
-          const int64_t x = row + w.Start(j) + kx * w.dilation;
-          if (!Takes(in[x], max)) continue;
-          max = in[x];
-          at = x;
-        }
+  // Windows that have all their columns inside.
+  static HOLDFAST_INLINE void Chunk(const T* in, int64_t y, int64_t y_first,
+                                    int64_t y_end, const WindowAxis& h,
+                                    const WindowAxis& w, int64_t j,
+                                    T* __restrict out,
+                                    int64_t* __restrict indices) {
+    using Vec = WindowVec<T>;
+    using V = typename Vec::V;
+    using I = typename Vec::I;
+    const int64_t origin = (y + y_first * h.dilation) * w.size + w.Start(j);
+    V max = V{} - std::numeric_limits<T>::infinity();
+    I at = {};  // offset from the window's first element
+    for (int64_t ky = 0; ky < y_end - y_first; ++ky) {
+      for (int64_t kx = 0; kx < w.kernel; ++kx) {
+        const int64_t tap = ky * h.dilation * w.size + kx * w.dilation;
+        V values;
+        Vec::template Load<kStride>(in + origin + tap, &values);
+        const I takes = (values > max) | (values != values);
+        max = takes ? values : max;
+        at = takes ? I{} + static_cast<typename Vec::Int>(tap) : at;
       }
-      *out++ = max;
-      *indices++ = at;
+    }
+    *reinterpret_cast<V*>(out + j) = max;
+    for (int v = 0; v < Vec::kLanes; ++v) {
+      indices[j + v] = origin + v * kStride + at[v];
     }
   }
-}
+
+  static HOLDFAST_INLINE void One(const T* in, int64_t y, int64_t y_first,
+                                  int64_t y_end, const WindowAxis& h,
+                                  const WindowAxis& w, int64_t j, T* out,
+                                  int64_t* indices) {
+    const int64_t x_first = w.FirstTap(j), x_end = w.EndTap(j);
+    T max = -std::numeric_limits<T>::infinity();
+    int64_t at =
+        (y + y_first * h.dilation) * w.size + w.Start(j) + x_first * w.dilation;
+    for (int64_t ky = y_first; ky < y_end; ++ky) {
+      const int64_t row = (y + ky * h.dilation) * w.size;
+      for (int64_t kx = x_first; kx < x_end; ++kx) {
+        const int64_t x = row + w.Start(j) + kx * w.dilation;
+        if (!Takes(in[x], max)) continue;
+        max = in[x];
+        at = x;
+      }
+    }
+    out[j] = max;
+    indices[j] = at;
+  }
+};
 
 template <typename T>
 void MaxPool(const KernelContext& context, const PoolPlane& plane, const T* in,
              T* out, int64_t* indices) {
-  const WindowAxis &h = plane.h, &w = plane.w;
-  const bool pairs =
-      h.kernel == 2 && w.kernel == 2 && h.stride == 2 && w.stride == 2 &&
-      h.padding == 0 && w.padding == 0 && h.dilation == 1 && w.dilation == 1 &&
-      2 * h.out <= h.size && 2 * w.out <= w.size && w.size < (1 << 30);
-  const bool moderate = w.kernel <= 16;
+  // Offsets within a chunk's windows may be 32 bits wide.
+  const bool chunks = plane.w.kernel <= 64 && plane.in_size() < (1 << 30);
+  const PoolPlane* geometry = &plane;
   const int64_t grain = std::max<int64_t>(1, 8192 / plane.out_size());
   ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
     for (int64_t p = b; p < e; ++p) {
       const T* from = in + p * plane.in_size();
       T* to = out + p * plane.out_size();
       int64_t* at = indices + p * plane.out_size();
-      if (pairs) {
-        Vectorised<MaxPool2x2Body<T>>(from, to, at, h.out, w.out, w.size);
-      } else if (!moderate) {
-        MaxPoolPlane(from, to, at, plane);
-      } else if (w.stride == 1) {
-        Vectorised<MaxPoolRowsBody<T, 1>>(from, to, at, &plane);
-      } else if (w.stride == 2) {
-        Vectorised<MaxPoolRowsBody<T, 2>>(from, to, at, &plane);
+      if (chunks && plane.w.stride == 1) {
+        Vectorised<MaxPoolBody<T, 1>>(from, to, at, geometry);
+      } else if (chunks && plane.w.stride == 2) {
+        Vectorised<MaxPoolBody<T, 2>>(from, to, at, geometry);
       } else {
-        Vectorised<MaxPoolRowsBody<T, 0>>(from, to, at, &plane);
+        MaxPoolBody<T, 0>::Run(from, to, at, geometry);
       }
     }
   });

@@ -115,9 +115,16 @@ absl::Status Reduce(
   int64_t segments = 1;
   int split = -1;
   if (units < 16 && numel >= 2 * kSegment) {
-    split = static_cast<int>(
-        std::max_element(plan.reduced_shape.begin(), plan.reduced_shape.end()) -
-        plan.reduced_shape.begin());
+    // An outer dimension if one is long enough: it leaves the rows whole.
+    const int inner_dim = static_cast<int>(plan.reduced_shape.size()) - 1;
+    split = inner_dim;
+    for (int d = 0; d < inner_dim; ++d) {
+      if (plan.reduced_shape[d] >= 8 &&
+          (split == inner_dim ||
+           plan.reduced_shape[d] > plan.reduced_shape[split])) {
+        split = d;
+      }
+    }
     segments = std::min<int64_t>(
         {64, numel / kSegment / units + 1, plan.reduced_shape[split]});
   }

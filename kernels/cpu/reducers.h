@@ -21,9 +21,10 @@ namespace holdfast {
 // Columns in terms of One and Combine; rows outside, so that the inner loop
 // runs along memory.
 template <typename R>
-HOLDFAST_INLINE void PlainColumns(const typename R::In* p, int64_t rows,
-                                  int64_t row_stride, int64_t cols,
-                                  typename R::Acc* acc) {
+HOLDFAST_INLINE void PlainColumns(const typename R::In* __restrict p,
+                                  int64_t rows, int64_t row_stride,
+                                  int64_t cols,
+                                  typename R::Acc* __restrict acc) {
   for (int64_t r = 0; r < rows; ++r) {
     const typename R::In* row = p + r * row_stride;
     for (int64_t j = 0; j < cols; ++j) {

@@ -18,15 +18,16 @@
 namespace holdfast {
 namespace {
 
-// One 512-bit register, and a tile of columns.
+// Two 512-bit registers (loops over one are unrolled before they could be
+// vectorised), and a tile of columns.
 template <typename T>
-inline constexpr int kSoftmaxLanes = 64 / sizeof(T);
+inline constexpr int kSoftmaxLanes = 128 / sizeof(T);
 constexpr int64_t kSoftmaxCols = 64;
 
-// NaN wins, as it must in the result.
+// Passes over NaN, which reaches the results through the sum.
 template <typename T>
-HOLDFAST_INLINE T MaxOrNan(T a, T b) {
-  return (b > a) | (b != b) ? b : a;
+HOLDFAST_INLINE T Larger(T a, T b) {
+  return b > a ? b : a;
 }
 
 template <typename T, typename Combine>
@@ -68,10 +69,10 @@ struct SoftmaxRowsBody {
     T lanes[kLanes];
     for (int j = 0; j < kLanes; ++j) lanes[j] = kLowest;
     ReadBlocks(in, n, kLowest, [&](const T* p) HOLDFAST_INLINE_LAMBDA {
-      for (int j = 0; j < kLanes; ++j) lanes[j] = MaxOrNan(lanes[j], p[j]);
+      for (int j = 0; j < kLanes; ++j) lanes[j] = Larger(lanes[j], p[j]);
     });
     const T max = Fold(
-        lanes, [](T a, T b) HOLDFAST_INLINE_LAMBDA { return MaxOrNan(a, b); });
+        lanes, [](T a, T b) HOLDFAST_INLINE_LAMBDA { return Larger(a, b); });
     for (int j = 0; j < kLanes; ++j) lanes[j] = 0;
     if constexpr (kLog) {
       ReadBlocks(in, n, kLowest, [&](const T* p) HOLDFAST_INLINE_LAMBDA {
@@ -117,7 +118,7 @@ struct SoftmaxColumnsBody {
     }
     for (int64_t i = 1; i < n; ++i) {
       for (int64_t j = 0; j < cols; ++j) {
-        max[j] = MaxOrNan(max[j], in[i * stride + j]);
+        max[j] = Larger(max[j], in[i * stride + j]);
       }
     }
     for (int64_t i = 0; i < n; ++i) {

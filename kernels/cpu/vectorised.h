@@ -7,7 +7,8 @@
 // Write the loops plainly and let the compiler vectorise them. Where it will
 // not reorder (float sums, maxima with NaN), keep an array of kLanes partial
 // results and loop over it innermost: GCC holds such an array in registers.
-// Its vector extensions are no substitute: 512-bit comparisons become scalar.
+// Its vector extensions do as well up to 256 bits; 512-bit comparisons become
+// scalar code.
 // Thread-safety: pure functions.
 #ifndef HOLDFAST_KERNELS_CPU_VECTORISED_H_
 #define HOLDFAST_KERNELS_CPU_VECTORISED_H_
