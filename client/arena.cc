@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,29 +21,19 @@
 namespace holdfast::client {
 namespace {
 
+// What is known to be present is known in units of this; smaller copies take
+// their few faults as they come.
+constexpr uint64_t kGranule = 64 << 10;
+constexpr uint64_t kBulk = 256 << 10;
+// Making pages present is the processor's work, so two threads halve it;
+// copying is the memory's, and one thread saturates that.
 constexpr uint64_t kTwoThreads = 8 << 20;
-constexpr uint64_t kPopulate = 256 << 10;
 
-// A fault per page costs more than copying the page; one call for all costs
-// little. Older kernels refuse it, which changes nothing but the speed.
-void Populate(uint8_t* target, uint64_t bytes) {
-  static const uint64_t page = sysconf(_SC_PAGESIZE);
-  const uint64_t begin = reinterpret_cast<uint64_t>(target) & ~(page - 1);
-  const uint64_t end =
-      (reinterpret_cast<uint64_t>(target) + bytes + page - 1) & ~(page - 1);
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
-}
-
-void PopulateAndCopy(uint8_t* target, const uint8_t* source, uint64_t bytes) {
-  // In pieces, so that the copy finds the page tables and caches warm.
+// Older kernels refuse the advice, which changes nothing but the speed.
+void Populate(uint8_t* begin, uint64_t bytes) {
   constexpr uint64_t kPiece = 2 << 20;
-  while (bytes > 0) {
-    const uint64_t piece = bytes < kPiece ? bytes : kPiece;
-    if (piece >= kPopulate) Populate(target, piece);
-    std::memcpy(target, source, piece);
-    target += piece;
-    source += piece;
-    bytes -= piece;
+  for (uint64_t done = 0; done < bytes; done += kPiece) {
+    madvise(begin + done, std::min(kPiece, bytes - done), MADV_POPULATE_WRITE);
   }
 }
 
@@ -50,13 +42,41 @@ void PopulateAndCopy(uint8_t* target, const uint8_t* source, uint64_t bytes) {
 struct Arena::Segment {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
+  std::mutex mutex;
+  std::vector<bool> present ABSL_GUARDED_BY(mutex);  // per granule, once asked
+
+  // Makes [offset, offset + size) present unless it was before. The daemon may
+  // have given pages back since: then they come as faults.
+  void MakePresent(uint64_t offset, uint64_t size) {
+    const uint64_t begin = offset / kGranule;
+    const uint64_t end = (offset + size + kGranule - 1) / kGranule;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      present.resize((bytes + kGranule - 1) / kGranule);
+      bool missing = false;
+      for (uint64_t i = begin; i < end; ++i) {
+        missing |= !present[i];
+        present[i] = true;
+      }
+      if (!missing) return;
+    }
+    uint8_t* first = data + begin * kGranule;
+    const uint64_t all = std::min(end * kGranule, bytes) - begin * kGranule;
+    static const bool several = std::thread::hardware_concurrency() > 1;
+    if (all < kTwoThreads || !several) return Populate(first, all);
+    const uint64_t half = all / 2 / kGranule * kGranule;
+    std::thread other(Populate, first + half, all - half);
+    Populate(first, half);
+    other.join();
+  }
 
   ~Segment() {
     if (data != nullptr) munmap(data, bytes);
   }
 };
 
-absl::StatusOr<MappedBytes> Arena::Locate(const wire::Place& place) {
+absl::StatusOr<std::shared_ptr<Arena::Segment>> Arena::Find(
+    const wire::Place& place) {
   std::shared_ptr<Segment> segment;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -101,21 +121,28 @@ absl::StatusOr<MappedBytes> Arena::Locate(const wire::Place& place) {
         place.offset(), ", ", place.bytes(), " bytes in a segment of ",
         segment->bytes, "."));
   }
-  return MappedBytes{segment->data + place.offset(), place.bytes(),
-                     std::move(segment)};
+  return segment;
 }
 
-void CopyToShared(uint8_t* target, const void* source, uint64_t bytes) {
-  const uint8_t* from = static_cast<const uint8_t*>(source);
-  static const bool several = std::thread::hardware_concurrency() > 1;
-  if (bytes < kTwoThreads || !several) {
-    PopulateAndCopy(target, from, bytes);
-    return;
+absl::StatusOr<MappedBytes> Arena::Locate(const wire::Place& place) {
+  absl::StatusOr<std::shared_ptr<Segment>> segment = Find(place);
+  if (!segment.ok()) return segment.status();
+  uint8_t* data = (*segment)->data + place.offset();
+  return MappedBytes{data, place.bytes(), *std::move(segment)};
+}
+
+absl::Status Arena::CopyTo(const wire::Place& place, const void* source,
+                           uint64_t bytes) {
+  absl::StatusOr<std::shared_ptr<Segment>> segment = Find(place);
+  if (!segment.ok()) return segment.status();
+  if (bytes > place.bytes()) {
+    return absl::InternalError(
+        absl::StrCat("[memory] a block must have the size asked for. Got ",
+                     place.bytes(), " instead of ", bytes, " bytes."));
   }
-  const uint64_t half = (bytes / 2) & ~uint64_t{4095};
-  std::thread other(PopulateAndCopy, target + half, from + half, bytes - half);
-  PopulateAndCopy(target, from, half);
-  other.join();
+  if (bytes >= kBulk) (*segment)->MakePresent(place.offset(), bytes);
+  std::memcpy((*segment)->data + place.offset(), source, bytes);
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::client

@@ -28,19 +28,22 @@ class Arena {
   explicit Arena(MapSegment map) : map_(std::move(map)) {}
 
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place);
+  // memcpy to the beginning of a place, as fast as memory allows: a page fault
+  // costs several times what copying the page does, so pages are made present
+  // in bulk, once.
+  absl::Status CopyTo(const wire::Place& place, const void* source,
+                      uint64_t bytes);
 
  private:
   struct Segment;
+
+  absl::StatusOr<std::shared_ptr<Segment>> Find(const wire::Place& place);
 
   const MapSegment map_;
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Segment>> segments_
       ABSL_GUARDED_BY(mutex_);
 };
-
-// memcpy into shared memory, as fast as the machine allows: pages are made
-// present first, and large copies use two threads.
-void CopyToShared(uint8_t* target, const void* source, uint64_t bytes);
 
 }  // namespace holdfast::client
 

@@ -71,6 +71,8 @@ class Connection {
   // Fetches a result left for Download.
   virtual absl::Status Download(uint64_t id, uint64_t bytes,
                                 std::string* data) = 0;
+  // The result will not be fetched.
+  virtual void Discard(uint64_t download) = 0;
   // Shared memory only; Unimplemented elsewhere.
   virtual absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) = 0;
   virtual absl::StatusOr<MappedBytes> Locate(const wire::Place& place) = 0;

@@ -115,6 +115,7 @@ class FakeConnection final : public Connection {
     data->assign(bytes, 'd');
     return absl::OkStatus();
   }
+  void Discard(uint64_t) override {}
   absl::StatusOr<MappedBlock> Allocate(uint64_t) override {
     return absl::UnimplementedError("[memory] a fake shares no memory.");
   }

@@ -34,10 +34,7 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
     if (status.ok()) return absl::OkStatus();
     std::unique_lock<std::mutex> lock(mutex_);
     if (ended_) return end_;
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
-        status.error_code() != grpc::StatusCode::CANCELLED) {
-      return FromGrpc(status);
-    }
+    if (!IsCut(status.error_code())) return FromGrpc(status);
     if (absl::Now() > deadline) {
       return DaemonGone(address_, status.error_message());
     }
@@ -103,12 +100,24 @@ absl::Status GrpcConnection::Download(uint64_t id, uint64_t bytes,
     }
     return reader->Finish();
   });
+  Discard(id);
   if (status.ok() && data->size() != bytes) {
     return absl::InternalError(
         absl::StrCat("[read] the daemon must send the tensor's bytes. Got ",
                      data->size(), " instead of ", bytes, "."));
   }
   return status;
+}
+
+void GrpcConnection::Discard(uint64_t download) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto it = downloads_.begin(); it != downloads_.end(); ++it) {
+    if (it->second != download) continue;
+    downloads_.erase(it);
+    // The server holds the bytes until it is told.
+    Tell();
+    return;
+  }
 }
 
 absl::StatusOr<MappedBlock> GrpcConnection::Allocate(uint64_t) {

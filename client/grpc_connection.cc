@@ -29,13 +29,16 @@ constexpr uint64_t kTellEvents = 32;
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(10);
 constexpr absl::Duration kLastBackoff = absl::Milliseconds(500);
+constexpr int kFirstAttempts = 5;
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kHelloTimeout = absl::Seconds(5);
 
 void* Tag(StreamStep step) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(step));
 }
 
-// Whether a cut connection explains the status, so that a new one may help.
+}  // namespace
+
 bool IsCut(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::OK:  // the server hung up
@@ -51,8 +54,6 @@ bool IsCut(grpc::StatusCode code) {
   }
 }
 
-}  // namespace
-
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       status.error_message());
@@ -65,6 +66,20 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
       new GrpcConnection(address, hello, timeout_seconds));
   absl::Status status =
       connection->SayHello(absl::Seconds(timeout_seconds), &connection->hello_);
+  // A daemon that has just been started, or a moment's cut. Not for named
+  // sessions: the first attempt may have opened one.
+  for (int attempt = 0;
+       attempt < kFirstAttempts && absl::IsUnavailable(status) &&
+       hello.session_name().empty();
+       ++attempt) {
+    absl::SleepFor(kFirstPause);
+    {
+      std::lock_guard<std::mutex> lock(connection->mutex_);
+      connection->MakeChannel();
+    }
+    status = connection->SayHello(absl::Seconds(timeout_seconds),
+                                  &connection->hello_);
+  }
   if (absl::IsUnimplemented(status)) {
     return absl::UnavailableError(absl::StrCat(
         "[connect] what answers at ", address,
@@ -157,7 +172,7 @@ absl::Status GrpcConnection::SayHello(absl::Duration timeout,
       request.set_session_token(hello_.session_token());
       request.clear_session_name();
       request.clear_attach();
-      request.set_received_event(received_event_);
+      request.set_received_event(Acknowledgeable());
     }
     stub = stub_;
     hello_context_ = &context;
@@ -193,8 +208,8 @@ absl::Status GrpcConnection::Send(EncodedCommand command) {
 
 void GrpcConnection::Seal() {
   using ::google::protobuf::io::CodedOutputStream;
-  if (received_event_ > told_event_) {
-    told_event_ = received_event_;
+  if (Acknowledgeable() > told_event_) {
+    told_event_ = Acknowledgeable();
     uint8_t field[11];
     field[0] = wire::Batch::kAcknowledgedEventFieldNumber << 3;
     const uint8_t* end =
@@ -221,7 +236,7 @@ void GrpcConnection::Flush() {
     return;
   }
   if (written_ == sealed_.size()) {
-    const bool tell = received_event_ - told_event_ >= kTellEvents;
+    const bool tell = Acknowledgeable() - told_event_ >= kTellEvents;
     if (collected_.size() == kBatchHeadroom && !tell) return;
     Seal();
   }
@@ -230,6 +245,16 @@ void GrpcConnection::Flush() {
   stream_->writing = true;
   ++stream_->outstanding;
   stream_->call->Write(message, Tag(StreamStep::kWrite));
+}
+
+uint64_t GrpcConnection::Acknowledgeable() const {
+  return downloads_.empty() ? received_event_ : downloads_.begin()->first - 1;
+}
+
+void GrpcConnection::Tell() {
+  if (Acknowledgeable() == told_event_) return;
+  Seal();
+  Flush();
 }
 
 void GrpcConnection::DropAcknowledged(uint64_t sequence) {
@@ -318,6 +343,9 @@ void GrpcConnection::HandleEvent(wire::Event event) {
   if (event.sequence() != 0) {
     if (event.sequence() <= received_event_) return;  // sent again
     received_event_ = event.sequence();
+    if (event.read().download() != 0) {
+      downloads_[event.sequence()] = event.read().download();
+    }
   }
   if (event.kind_case() == wire::Event::KIND_NOT_SET) return;
   events_.push_back(std::move(event));

@@ -13,6 +13,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,6 +48,7 @@ class GrpcConnection final : public Connection {
                       wire::Put* put) override;
   absl::Status Download(uint64_t id, uint64_t bytes,
                         std::string* data) override;
+  void Discard(uint64_t download) override;
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
   absl::StatusOr<wire::StatsReply> Stats() override;
@@ -82,6 +84,11 @@ class GrpcConnection final : public Connection {
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Turns what has collected into a batch.
   void Seal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Highest event to acknowledge. One that names a download is not received
+  // before its bytes are, so that a cut transfer can be repeated.
+  uint64_t Acknowledgeable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Acknowledges now, without waiting for a command to carry it.
+  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropAcknowledged(uint64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Congested() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,6 +126,8 @@ class GrpcConnection final : public Connection {
   std::deque<wire::Event> events_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_event_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t told_event_ ABSL_GUARDED_BY(mutex_) = 0;  // acknowledged so far
+  std::map<uint64_t, uint64_t> downloads_
+      ABSL_GUARDED_BY(mutex_);  // event -> download yet to be fetched
   uint64_t next_upload_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -34,6 +34,8 @@ struct GrpcConnection::Stream {
   bool broken = false;  // nothing new is started; Finish when all are back
 };
 
+// Whether a cut connection explains the status, so that a new one may help.
+bool IsCut(grpc::StatusCode code);
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace holdfast::client

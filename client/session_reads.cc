@@ -194,7 +194,12 @@ void SessionCore::HandleEvent(wire::Event event) {
   } else if (event.has_read()) {
     std::lock_guard<std::mutex> lock(reads_mutex_);
     const auto found = reads_.find(event.read().id());
-    if (found == reads_.end()) return;  // its wait was interrupted
+    if (found == reads_.end()) {  // its wait was interrupted
+      if (event.read().download() != 0) {
+        connection_->Discard(event.read().download());
+      }
+      return;
+    }
     found->second->result = std::move(*event.mutable_read());
     found->second->done = true;
     read_done_.notify_all();

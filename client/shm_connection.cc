@@ -22,8 +22,9 @@ namespace {
 // Bytes that may travel in a command; more goes through a block, where the
 // server need not copy it again.
 constexpr uint64_t kInlineBytes = 32 << 10;
-// A hot daemon answers within microseconds; sleeping and waking costs tens.
-constexpr std::chrono::microseconds kSpin(50);
+// A hot daemon answers within microseconds, one that has to be woken within
+// tens; our own sleep and wake-up would double that.
+constexpr std::chrono::microseconds kSpin(200);
 // Another thread may take the doorbell's ring that was meant for us.
 constexpr absl::Duration kRecheck = absl::Milliseconds(5);
 
@@ -270,30 +271,34 @@ uint64_t ShmConnection::inline_limit() const {
              : std::min(kInlineBytes, hello_.inline_limit());
 }
 
-absl::StatusOr<MappedBlock> ShmConnection::Allocate(uint64_t bytes) {
+absl::StatusOr<wire::Block> ShmConnection::AskForBlock(uint64_t bytes) {
   wire::LocalRequest request;
   request.set_allocate(bytes);
   absl::StatusOr<wire::LocalReply> reply = socket_->Call(request, Deadline());
   if (!reply.ok()) return reply.status();
-  MappedBlock block;
-  block.id = reply->block().id();
-  absl::StatusOr<MappedBytes> memory = arena_.Locate(reply->block().place());
-  if (!memory.ok()) return memory.status();
-  if (memory->bytes < bytes) {
-    return absl::InternalError(
-        absl::StrCat("[memory] a block must have the size asked for. Got ",
-                     memory->bytes, " instead of ", bytes, " bytes."));
+  if (reply->block().place().bytes() < bytes) {
+    return absl::InternalError(absl::StrCat(
+        "[memory] a block must have the size asked for. Got ",
+        reply->block().place().bytes(), " instead of ", bytes, " bytes."));
   }
-  block.memory = *std::move(memory);
-  return block;
+  return reply->block();
+}
+
+absl::StatusOr<MappedBlock> ShmConnection::Allocate(uint64_t bytes) {
+  absl::StatusOr<wire::Block> block = AskForBlock(bytes);
+  if (!block.ok()) return block.status();
+  absl::StatusOr<MappedBytes> memory = arena_.Locate(block->place());
+  if (!memory.ok()) return memory.status();
+  return MappedBlock{block->id(), *std::move(memory)};
 }
 
 absl::Status ShmConnection::Upload(const void* data, uint64_t bytes,
                                    wire::Put* put) {
-  absl::StatusOr<MappedBlock> block = Allocate(bytes);
+  absl::StatusOr<wire::Block> block = AskForBlock(bytes);
   if (!block.ok()) return block.status();
-  CopyToShared(block->memory.data, data, bytes);
-  put->set_block(block->id);
+  absl::Status status = arena_.CopyTo(block->place(), data, bytes);
+  if (!status.ok()) return status;
+  put->set_block(block->id());
   return absl::OkStatus();
 }
 

@@ -43,6 +43,7 @@ class ShmConnection final : public Connection {
                       wire::Put* put) override;
   absl::Status Download(uint64_t id, uint64_t bytes,
                         std::string* data) override;
+  void Discard(uint64_t) override {}
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
   absl::StatusOr<wire::StatsReply> Stats() override;
@@ -60,6 +61,7 @@ class ShmConnection final : public Connection {
                 RingMemory completion, Fd wake);
 
   absl::Time Deadline() const;
+  absl::StatusOr<wire::Block> AskForBlock(uint64_t bytes);
   // Why the session ended: the daemon's own word if it left one.
   absl::Status Gone(const std::string& reason);
   // The slow path of Send: waits until the daemon has made room.
