@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@ constexpr uint64_t kInlineBytes = 32 << 10;
 // A hot daemon answers within microseconds, one that has to be woken within
 // tens; our own sleep and wake-up would double that.
 constexpr std::chrono::microseconds kSpin(200);
+// After that we may be spinning on the very processor the daemon waits for:
+// offer it between looks.
+constexpr std::chrono::microseconds kSpinAlone(5);
 // Another thread may take the doorbell's ring that was meant for us.
 constexpr absl::Duration kRecheck = absl::Milliseconds(5);
 
@@ -227,14 +231,15 @@ absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
   };
   absl::StatusOr<bool> taken = take();
   if (!taken.ok() || *taken || !wait) return taken;
-  if (SeveralProcessors()) {
-    const auto until = std::chrono::steady_clock::now() + kSpin;
-    do {
-      for (int i = 0; i < 64 && !reader_.Ready(); ++i) Pause();
-      taken = take();
-      if (!taken.ok() || *taken) return taken;
-    } while (std::chrono::steady_clock::now() < until);
-  }
+  const auto begin = std::chrono::steady_clock::now();
+  auto spent = std::chrono::steady_clock::duration::zero();
+  do {
+    if (!SeveralProcessors() || spent > kSpinAlone) sched_yield();
+    for (int i = 0; i < 32 && !reader_.Ready(); ++i) Pause();
+    taken = take();
+    if (!taken.ok() || *taken) return taken;
+    spent = std::chrono::steady_clock::now() - begin;
+  } while (spent < kSpin);
   while (true) {
     if (closed_) return Gone("");
     const absl::Duration left = deadline - absl::Now();
