@@ -91,6 +91,11 @@ HOLDFAST_GRAD(sigmoid, 0, Bit(0)) {
   c.Set(0, Mul(c, c.grad(), Mul(c, y, Sub(c, kOne, y))));
 }
 
+// g / (x ln 2)
+HOLDFAST_GRAD(log2, Bit(0)) {
+  c.Set(0, Div(c, c.grad(), Mul(c, c.input(0), std::log(2.0))));
+}
+
 // g 2/sqrt(pi) exp(-x^2)
 HOLDFAST_GRAD(erf, Bit(0)) {
   static const double kScale = 2.0 / std::sqrt(std::acos(-1.0));

@@ -32,6 +32,7 @@
   X(exp, MathTypes, std::exp(a))                                 \
   X(expm1, MathTypes, std::expm1(a))                             \
   X(log, MathTypes, std::log(a))                                 \
+  X(log2, MathTypes, std::log2(a))                               \
   X(log1p, MathTypes, std::log1p(a))                             \
   X(sqrt, MathTypes, std::sqrt(a))                               \
   X(rsqrt, MathTypes, T(1) / std::sqrt(a))                       \

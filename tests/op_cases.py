@@ -100,6 +100,7 @@ for op, reference, x in [
     ("exp", np.exp, (3, 4)),
     ("expm1", np.expm1, (3, 4)),
     ("log", np.log, positive),
+    ("log2", np.log2, positive),
     ("log1p", np.log1p, positive),
     ("sqrt", np.sqrt, positive),
     ("rsqrt", lambda a: 1 / np.sqrt(a), positive),
