@@ -5,7 +5,7 @@ transport; and that no op of the table is without a row."""
 
 import numpy as np
 import pytest
-from op_cases import CASES
+from op_cases_neural import CASES
 
 import holdfast
 import holdfast.nn
