@@ -17,6 +17,7 @@
 #include "grpcpp/support/slice.h"
 #include "server/session/session.h"
 #include "server/transport/grpc_stream.h"
+#include "server/transport/reaction_order.h"
 
 namespace holdfast {
 namespace {
@@ -64,50 +65,96 @@ void UploadBudget::Return(uint64_t session, uint64_t bytes) {
 
 namespace {
 
-class Upload final : public grpc::ServerReadReactor<v1::UploadChunk> {
+class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   Upload(SessionRegistry* registry, UploadBudget* budget,
-         v1::UploadReply* reply)
+         grpc::ByteBuffer* reply)
       : registry_(registry), budget_(budget), reply_(reply) {
-    StartRead(&chunk_);
+    PrecedeReactions(this);
+    StartRead(&message_);
   }
 
   void OnReadDone(bool ok) override {
-    absl::Status status = ok ? TakeChunk() : Complete();
+    FollowReactions(this);
+    const absl::Status status = ok ? TakeChunk() : Complete();
+    message_.Clear();
+    PrecedeReactions(this);
     if (ok && status.ok()) {
-      StartRead(&chunk_);
+      StartRead(&message_);
     } else {
-      End(status);
+      Finish(ToGrpcStatus(status));
     }
   }
   // Reads fail then, which ends it.
   void OnCancel() override {}
   void OnDone() override {
+    FollowReactions(this);
     if (reserved_ > 0) budget_->Return(session_->options().id, reserved_);
     delete this;
   }
 
  private:
   absl::Status TakeChunk() {
-    if (session_ == nullptr) {
-      absl::Status status = Begin();
-      if (!status.ok()) return status;
+    grpc::ProtoBufferReader reader(&message_);
+    if (!reader.status().ok()) return NoChunk();
+    if (session_ != nullptr) return TakeLaterChunk(&reader);
+    v1::UploadChunk chunk;
+    if (!chunk.ParseFromZeroCopyStream(&reader)) return NoChunk();
+    absl::Status status = Begin(chunk);
+    if (!status.ok()) return status;
+    const std::string& data = chunk.data();
+    return Append(data.data(), data.size());
+  }
+
+  // Only data: it is copied once, to where it stays.
+  absl::Status TakeLaterChunk(grpc::ProtoBufferReader* reader) {
+    using google::protobuf::internal::WireFormatLite;
+    constexpr uint32_t kDataTag = GOOGLE_PROTOBUF_WIRE_FORMAT_MAKE_TAG(
+        v1::UploadChunk::kDataFieldNumber,
+        WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+    google::protobuf::io::CodedInputStream input(reader);
+    while (const uint32_t tag = input.ReadTag()) {
+      if (tag != kDataTag) {
+        if (!WireFormatLite::SkipField(&input, tag)) return NoChunk();
+        continue;
+      }
+      uint32_t left;
+      if (!input.ReadVarint32(&left)) return NoChunk();
+      while (left > 0) {
+        const void* piece;
+        int size;
+        if (!input.GetDirectBufferPointer(&piece, &size)) return NoChunk();
+        size = static_cast<int>(std::min<uint32_t>(left, size));
+        absl::Status status = Append(piece, size);
+        if (!status.ok()) return status;
+        input.Skip(size);
+        left -= size;
+      }
     }
-    const std::string& data = chunk_.data();
-    if (data.size() > total_ - bytes_->size()) {
+    return input.ConsumedEntireMessage() ? absl::OkStatus() : NoChunk();
+  }
+
+  absl::Status Append(const void* data, size_t size) {
+    if (size > total_ - bytes_->size()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "[upload] the chunks must have total_bytes together. Got more than ",
           total_, " bytes."));
     }
-    bytes_->insert(bytes_->end(), data.begin(), data.end());
+    const auto* begin = static_cast<const uint8_t*>(data);
+    bytes_->insert(bytes_->end(), begin, begin + size);
     return absl::OkStatus();
   }
 
-  absl::Status Begin() {
-    session_ = registry_->FindByToken(chunk_.session_token());
+  static absl::Status NoChunk() {
+    return absl::InvalidArgumentError(
+        "[upload] a message must be an UploadChunk.");
+  }
+
+  absl::Status Begin(const v1::UploadChunk& chunk) {
+    session_ = registry_->FindByToken(chunk.session_token());
     if (session_ == nullptr) return UnknownSession();
-    id_ = chunk_.id();
-    total_ = chunk_.total_bytes();
+    id_ = chunk.id();
+    total_ = chunk.total_bytes();
     absl::Status status = budget_->Reserve(session_->options().id, total_);
     if (!status.ok()) return status;
     reserved_ = total_;
@@ -129,19 +176,17 @@ class Upload final : public grpc::ServerReadReactor<v1::UploadChunk> {
           "[upload] the chunks must have total_bytes together. Got ",
           bytes_ == nullptr ? 0 : bytes_->size(), " of ", total_, " bytes."));
     }
-    reply_->set_bytes(total_);
+    v1::UploadReply reply;
+    reply.set_bytes(total_);
+    const grpc::Slice slice(reply.SerializeAsString());
+    *reply_ = grpc::ByteBuffer(&slice, 1);
     return session_->StoreUpload(id_, std::move(bytes_));
-  }
-
-  void End(const absl::Status& status) {
-    bytes_.reset();
-    Finish(ToGrpcStatus(status));
   }
 
   SessionRegistry* const registry_;
   UploadBudget* const budget_;
-  v1::UploadReply* const reply_;
-  v1::UploadChunk chunk_;
+  grpc::ByteBuffer* const reply_;
+  grpc::ByteBuffer message_;
   std::shared_ptr<Session> session_;
   SharedBytes bytes_;
   uint64_t id_ = 0;
@@ -151,9 +196,9 @@ class Upload final : public grpc::ServerReadReactor<v1::UploadChunk> {
 
 }  // namespace
 
-grpc::ServerReadReactor<v1::UploadChunk>* NewUpload(SessionRegistry* registry,
-                                                    UploadBudget* budget,
-                                                    v1::UploadReply* reply) {
+grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(SessionRegistry* registry,
+                                                     UploadBudget* budget,
+                                                     grpc::ByteBuffer* reply) {
   return new Upload(registry, budget, reply);
 }
 
@@ -189,19 +234,23 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (status.ok()) {
       WriteNext();
     } else {
+      PrecedeReactions(this);
       Finish(ToGrpcStatus(status));
     }
   }
 
   void OnWriteDone(bool ok) override {
+    FollowReactions(this);
     if (ok) {
       WriteNext();
     } else {
+      PrecedeReactions(this);
       Finish(grpc::Status::CANCELLED);
     }
   }
   void OnCancel() override { cancelled_.store(true); }
   void OnDone() override {
+    FollowReactions(this);
     // A cut transfer can be repeated.
     if (complete_ && !cancelled_.load()) session_->DropDownload(id_);
     delete this;
@@ -230,11 +279,13 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     const uint64_t size = std::min(kChunkBytes, bytes_->size() - sent_);
     if (size == 0) {
       complete_ = true;
+      PrecedeReactions(this);
       Finish(grpc::Status::OK);
       return;
     }
     chunk_ = ChunkOf(bytes_, sent_, size);
     sent_ += size;
+    PrecedeReactions(this);
     StartWrite(&chunk_);
   }
 

@@ -34,9 +34,11 @@ class UploadBudget {
   absl::flat_hash_map<uint64_t, uint64_t> reserved_;
 };
 
-grpc::ServerReadReactor<v1::UploadChunk>* NewUpload(SessionRegistry* registry,
-                                                    UploadBudget* budget,
-                                                    v1::UploadReply* reply);
+// Messages are raw: their bytes go from the network's buffers to their place.
+// `reply` receives an UploadReply.
+grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(SessionRegistry* registry,
+                                                     UploadBudget* budget,
+                                                     grpc::ByteBuffer* reply);
 
 // `request` holds a DownloadRequest; chunks are written as raw DownloadChunk
 // messages that point into the session's bytes.

@@ -47,14 +47,15 @@ void LogFromGrpc(gpr_log_func_args* args) {
   spdlog::debug("grpc: {}:{} {}", args->file, args->line, args->message);
 }
 
-// Bulk methods and the stream handle messages themselves: one to point into
-// the session's memory, the other to parse into arenas and to know sizes.
+// Bulk methods and the stream handle messages themselves, for the sake of
+// copies and of time.
 using v1::Holdfast;
-using Methods = Holdfast::WithCallbackMethod_Hello<
-    Holdfast::WithRawCallbackMethod_Stream<Holdfast::WithCallbackMethod_Upload<
-        Holdfast::WithRawCallbackMethod_Download<
-            Holdfast::WithCallbackMethod_Goodbye<
-                Holdfast::WithCallbackMethod_Stats<Holdfast::Service>>>>>>;
+using Methods =
+    Holdfast::WithCallbackMethod_Hello<Holdfast::WithRawCallbackMethod_Stream<
+        Holdfast::WithRawCallbackMethod_Upload<
+            Holdfast::WithRawCallbackMethod_Download<
+                Holdfast::WithCallbackMethod_Goodbye<
+                    Holdfast::WithCallbackMethod_Stats<Holdfast::Service>>>>>>;
 
 }  // namespace
 
@@ -98,8 +99,8 @@ class GrpcServer::Service final : public Methods {
     return stream.get();
   }
 
-  grpc::ServerReadReactor<v1::UploadChunk>* Upload(
-      grpc::CallbackServerContext*, v1::UploadReply* reply) override {
+  grpc::ServerReadReactor<grpc::ByteBuffer>* Upload(
+      grpc::CallbackServerContext*, grpc::ByteBuffer* reply) override {
     return NewUpload(registry_, &uploads_, reply);
   }
 

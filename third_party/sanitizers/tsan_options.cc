@@ -26,6 +26,8 @@ extern "C" const char* __tsan_default_suppressions() {
          "called_from_lib:libabsl_cord.so\n"
          "race:gpr_malloc\n"
          "race:gpr_realloc\n"
+         "race:grpc::internal::\n"
+         "race:grpc::ServerBidiReactor\n"
          "race:grpc::ProtoBufferReader\n"
          "race:grpc::ProtoBufferWriter\n"
          "race:libabsl_status.so\n";
