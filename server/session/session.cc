@@ -197,7 +197,7 @@ absl::Status Session::TakeBatch() {
         "[protocol] batch ", sequence, " came after batch ", applied_batch_));
   }
   current_ = *batch;
-  position_ = 0;
+  position_ = sequence == interrupted_batch_ ? interrupted_position_ : 0;
   return absl::OkStatus();
 }
 
@@ -270,10 +270,11 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
       (expected != nullptr && connection_.get() != expected)) {
     return nullptr;
   }
-  // A batch is applied whole or not at all: the client resends only batches
-  // that are not acknowledged.
-  while (current_ != nullptr) RunSome({1 << 20});
-  if (connection_ == nullptr) return nullptr;  // that ended the session
+  if (current_ != nullptr) {
+    interrupted_batch_ = current_->sequence();
+    interrupted_position_ = position_;
+    current_ = nullptr;
+  }
   connected_.store(false, std::memory_order_release);
   sent_events_ = 0;  // the next connection gets them again
   const double grace = grace_seconds_.load();
@@ -291,6 +292,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
     unacknowledged_bytes_ = 0;
     next_event_ = 1;
     applied_batch_ = 0;  // a new client counts from 1
+    interrupted_batch_ = 0;
   } else {
     sent_events_ = unacknowledged_.size();
     DropAcknowledged(request.received_event());

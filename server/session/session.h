@@ -120,6 +120,10 @@ class Session : public std::enable_shared_from_this<Session>,
   // The batch being applied, owned by the connection, and the next command.
   const v1::Batch* current_ = nullptr;
   int position_ = 0;
+  // A batch that a cut interrupted, and how many of its commands were applied:
+  // the client sends it again, whole, and the rest is applied then.
+  uint64_t interrupted_batch_ = 0;
+  int interrupted_position_ = 0;
   std::deque<v1::Event> unacknowledged_;  // sent or to be sent, numbered
   size_t sent_events_ = 0;                // prefix of it handed over
   size_t unacknowledged_bytes_ = 0;
