@@ -5,7 +5,8 @@
   submit            a + b, 10 floats: the Python call alone
   sustained         the same, submitted and executed, per op
   backward          10 x mul + sum + backward, submitted and executed
-  item hot / idle   .item() round trip, back to back / after a pause
+  item hot / idle   .item() round trip, back to back / after a pause of 3 ms
+  item asleep       the same after 0.3 ms: both sides sleep, caches are warm
   item grpc         the same over gRPC on loopback
   pipelined grpc    a + b over gRPC, ops per second
   start             import holdfast + connect to a running daemon
@@ -199,6 +200,7 @@ def main():
             "us",
             target=40,
         )
+        r.add("item, asleep, p50", item_us(holdfast, 1000, pause=0.0003), "us")
         holdfast.disconnect()
         holdfast.connect(d["listen"])
         r.add("item, gRPC, p50", item_us(holdfast, 3000), "us", target=150)
