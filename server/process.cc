@@ -26,9 +26,9 @@ namespace {
 
 // How long a kernel's threads spin for the next kernel before they sleep.
 // GNU OpenMP's default, 300000 rounds, is milliseconds: on a small machine
-// they then take the processor from the client that is to send the next op.
-// Without any spinning each kernel pays two wake-ups, tens of microseconds.
-// 10000 rounds are 100 to 400 microseconds: longer than the gap between two
+// they then keep the processor from the client that is to send the next op.
+// Without any spinning each kernel pays wake-ups of some 50 microseconds.
+// 10000 rounds are 100 to 200 microseconds: longer than the gaps between the
 // kernels of a running program, and nothing for one that pauses.
 constexpr char kSpinRounds[] = "10000";
 
