@@ -185,7 +185,7 @@ def test_random_bytes_as_batches(daemon, bystander, transport):
             remote = Remote(daemon.listen)
             token = remote.hello().session_token
             try:
-                list(remote.stream(token, [payload]))
+                list(remote.stream(token, [payload], stay=False))
             except grpc.RpcError as e:
                 assert e.code() != grpc.StatusCode.DEADLINE_EXCEEDED
             remote.close()

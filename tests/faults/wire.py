@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
 import grpc
 
@@ -115,6 +116,7 @@ class Remote:
 
     def __init__(self, address):
         self.channel = grpc.insecure_channel(address)
+        self.closed = threading.Event()
         self._call = self.channel.unary_unary(
             "/holdfast.v1.Holdfast/Hello",
             request_serializer=lambda m: m.SerializeToString(),
@@ -124,8 +126,18 @@ class Remote:
     def hello(self, **fields):
         return self._call(hello(**fields), timeout=20)
 
-    def stream(self, token, batches):
-        """Sends raw bytes or Batch messages; iterates over the events."""
+    def stream(self, token, batches, stay=True):
+        """Sends raw bytes or Batch messages; iterates over the events.
+
+        With `stay` it stays open for sending: a client that closes its side
+        has gone, and need not be told of errors.
+        """
+
+        def keep_open():
+            yield from batches
+            if stay:
+                self.closed.wait(20)
+
         call = self.channel.stream_stream(
             "/holdfast.v1.Holdfast/Stream",
             request_serializer=lambda m: (
@@ -133,7 +145,8 @@ class Remote:
             ),
             response_deserializer=pb.Event.FromString,
         )
-        return call(iter(batches), metadata=[("holdfast-session", token)], timeout=20)
+        return call(keep_open(), metadata=[("holdfast-session", token)], timeout=20)
 
     def close(self):
+        self.closed.set()
         self.channel.close()
