@@ -193,6 +193,9 @@ void Worker::Loop(const std::function<void()>& tick) {
           found = Poll();
           if (!found) Pause();
         }
+        // The client may have been put on this very processor when it woke
+        // us, and would wait there for the end of our spinning.
+        if (!found) std::this_thread::yield();
       }
       if (!found) Sleep();
       // Events that found no room are offered again.
