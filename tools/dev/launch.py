@@ -20,6 +20,8 @@ from workspace import (
 
 BENCHMARKS = ROOT / "benchmarks"
 DEMO = ROOT / "examples/demo.py"
+# Where `serve` takes gRPC clients, beside the socket for local ones.
+SERVE_ADDRESS = "127.0.0.1:50151"
 
 
 def configure(name, parser):
@@ -50,7 +52,9 @@ def demo_main(args):
 
 def serve_main(args):
     build.build()
-    os.execve(daemon(), [str(daemon()), *rest_of(args)], python_env())
+    # The last of two equal flags holds, so that the user's own win.
+    flags = [f"--listen={SERVE_ADDRESS}", *rest_of(args)]
+    os.execve(daemon(), [str(daemon()), *flags], python_env())
 
 
 def python_main(args):
