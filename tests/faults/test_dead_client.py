@@ -37,6 +37,7 @@ def test_sigkill_gives_memory_back_at_once(daemon, transport):
     )
     assert client.stdout.readline().strip() == "ready"
     assert resident_bytes(pid) > before + 90_000_000
+    time.sleep(0.3)  # its pool has grown to full size: see the end
     client.kill()
     client.wait(10)
     killed = time.monotonic()
@@ -45,7 +46,8 @@ def test_sigkill_gives_memory_back_at_once(daemon, transport):
         assert waited < 2, "the memory did not come back"
         time.sleep(0.002)
     # The aim is 100 ms; the figure is printed, since a busy machine and the op
-    # that is under way add to it.
+    # that is under way add to it (the most when it makes the kernel find 100 MB
+    # for the pool's first block).
     print(f"memory back after {time.monotonic() - killed:.3f} s")
     assert daemon.stats()["sessions"] == [] or all(
         s["bytes_in_use"] == 0 for s in daemon.stats()["sessions"]
