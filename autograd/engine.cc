@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

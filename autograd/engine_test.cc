@@ -17,6 +17,8 @@
 
 #include "autograd/reference_sink.h"
 #include "autograd/tape.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

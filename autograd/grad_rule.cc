@@ -3,6 +3,8 @@
 #include "autograd/grad_rule.h"
 
 #include "absl/strings/str_cat.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "ops/op_id.h"
+
 namespace holdfast {
 namespace {
 

@@ -17,6 +17,7 @@
 #include "autograd/op_sink.h"
 #include "autograd/reference_ops.h"
 #include "autograd/variable.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 

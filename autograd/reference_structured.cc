@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "autograd/reference_ops.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 

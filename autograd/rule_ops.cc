@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
+
 namespace holdfast {
 namespace {
 

@@ -12,6 +12,7 @@
 
 #include "absl/types/span.h"
 #include "autograd/grad_rule.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 

@@ -4,6 +4,7 @@
 // Gradients of convolution. conv2d(x, w) is linear in both, and so are its two
 // backward ops: the three are each other's gradients.
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

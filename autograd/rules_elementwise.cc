@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

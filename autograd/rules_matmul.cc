@@ -3,6 +3,7 @@
 //
 // Gradients of matrix products.
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

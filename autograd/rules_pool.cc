@@ -4,6 +4,7 @@
 // Gradients of pooling. Max pooling reads at the indices it found; its adjoint
 // adds there. Average pooling is linear.
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

@@ -5,6 +5,7 @@
 // gradient, sums run along dim; in the backward ops' own rules d is the
 // gradient they were given, and g that of their result.
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

@@ -13,6 +13,8 @@
 #include "autograd/engine.h"
 #include "autograd/gradient_cases.h"
 #include "autograd/reference_sink.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

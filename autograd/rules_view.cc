@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/rule_ops.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "autograd/grad_rule.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

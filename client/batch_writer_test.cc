@@ -11,6 +11,7 @@
 #include "client/fake_connection_test.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast::client {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <utility>
 
+#include "ops/op_id.h"
+
 namespace holdfast::client {
 namespace {
 

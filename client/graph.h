@@ -15,6 +15,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/ref_counted.h"
 

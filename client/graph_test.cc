@@ -6,6 +6,7 @@
 
 #include "client/fake_connection_test.h"
 #include "gtest/gtest.h"
+#include "ops/op_id.h"
 
 namespace holdfast::client {
 namespace {

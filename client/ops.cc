@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast::client {
 namespace {

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/session.h"
+#include "ops/op_id.h"
 
 namespace holdfast::client {
 

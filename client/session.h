@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "client/tensor.h"
 #include "ops/attrs.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast::client {

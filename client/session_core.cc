@@ -15,6 +15,8 @@
 #include "client/export_hold.h"
 #include "client/fork_guard.h"
 #include "ops/infer.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast::client {
 namespace {

@@ -14,6 +14,8 @@
 #include "client/fake_connection_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast::client {
 namespace {

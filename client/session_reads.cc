@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/fork_guard.h"
 #include "client/session_core.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast::client {
 namespace {

@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ops/attrs.h"
-#include "ops/op_schema.h"
 #include "ops/tensor_spec.h"
 
 namespace holdfast {
@@ -62,12 +61,6 @@ class KernelContext {
 using KernelFn = absl::Status (*)(KernelContext& context, const Attrs& attrs,
                                   absl::Span<const TensorView> inputs,
                                   absl::Span<const TensorView> outputs);
-
-// Kernels of one device by op; null for views. The CPU table is
-// CpuKernels() (kernels/cpu/cpu_kernels.h); CUDA's comes from its library.
-struct KernelTable {
-  KernelFn kernels[kNumOps];
-};
 
 }  // namespace holdfast
 

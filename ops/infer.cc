@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ops/infer_rule.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "ops/infer.h"
 #include "ops/infer_testing.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/infer_rule.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {

@@ -20,15 +20,8 @@
 
 namespace holdfast {
 
-// The ordinal in this build's table. Never crosses the wire as such: Hello
-// maps names to ids, and equal tables (by fingerprint) make the map identity.
-enum class OpId : uint16_t {
-#define OP(name, signature, infer, flags, since, doc) name,
-#include "ops/ops.def"
-#undef OP
-  kCount
-};
-inline constexpr int kNumOps = static_cast<int>(OpId::kCount);
+// In ops/op_id.h: most readers of schemas need not know which ops there are.
+enum class OpId : uint16_t;
 
 // Flags of a row; combine with |.
 enum OpFlags : uint32_t {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "ops/op_id.h"
+
 namespace holdfast {
 namespace {
 

@@ -3,6 +3,7 @@
 //
 // Type promotion of one call: torch.result_type.
 #include "ops/infer_rule.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {

@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dnnl_engine.h"
 #include "kernels/cpu/dtype_dispatch.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

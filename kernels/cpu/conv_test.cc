@@ -5,6 +5,7 @@
 // float64 (unfolded).
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/op_testing.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

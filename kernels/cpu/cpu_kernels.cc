@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/cpu_kernels.h"
 
+#include "kernels/cpu/kernel_symbols.h"
+#include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
+
 namespace holdfast {
+
 namespace {
 
 // The lambda's body is instantiated, and its kernel referenced, only for ops

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU kernels, one Cpu_<op> per row of the op table that is not a view.
-// A row without its kernel does not link.
+// A row without its kernel does not link. Does not name the ops, so that a new
+// row does not compile every kernel again.
 #ifndef HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_
 #define HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_
 
@@ -10,12 +11,7 @@
 
 namespace holdfast {
 
-#define OP(name, signature, infer, flags, since, doc)                 \
-  absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs, \
-                          absl::Span<const TensorView> inputs,        \
-                          absl::Span<const TensorView> outputs);
-#include "ops/ops.def"
-#undef OP
+struct KernelTable;  // kernels/kernel_table.h
 
 // Opens the definition of a kernel.
 #define HOLDFAST_CPU_KERNEL(name)                           \

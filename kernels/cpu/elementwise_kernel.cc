@@ -8,6 +8,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
 #include "ops/infer.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/op_testing.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

@@ -13,6 +13,7 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

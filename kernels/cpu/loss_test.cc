@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/op_testing.h"
+#include "ops/op_id.h"
 
 namespace holdfast {
 namespace {

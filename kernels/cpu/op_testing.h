@@ -17,6 +17,8 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/test_context.h"
+#include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 

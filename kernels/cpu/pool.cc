@@ -18,6 +18,7 @@
 #include "kernels/cpu/pool_plane.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/cpu/window_rows.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

@@ -14,6 +14,8 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/test_context.h"
 #include "kernels/philox.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

@@ -8,6 +8,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/kernel_symbols.h"
 #include "kernels/kernel.h"
 #include "ops/attrs.h"
 #include "ops/infer.h"

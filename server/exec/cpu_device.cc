@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
 #include "server/exec/device.h"
 #include "server/memory/host_memory.h"
 

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 #include "proto/convert.h"
 
 namespace holdfast {

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "autograd/engine.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 #include "server/exec/executor.h"
 
 namespace holdfast {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 #include "proto/convert.h"
 #include "server/exec/executor.h"
 

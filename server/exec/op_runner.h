@@ -19,6 +19,8 @@
 #include "autograd/op_sink.h"
 #include "ops/attrs.h"
 #include "ops/infer.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 #include "server/exec/device.h"
 #include "server/exec/tensor.h"
 #include "server/memory/caching_allocator.h"

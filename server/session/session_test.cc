@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "server/exec/device.h"
 

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Declares Cpu_<op> for every row of the op table, for the kernel table and
+// tests. Kernels themselves do without (see cpu_kernels.h).
+#ifndef HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_
+#define HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_
+
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+#define OP(name, signature, infer, flags, since, doc)                 \
+  absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs, \
+                          absl::Span<const TensorView> inputs,        \
+                          absl::Span<const TensorView> outputs);
+#include "ops/ops.def"
+#undef OP
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_
