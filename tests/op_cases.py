@@ -11,6 +11,10 @@ which test_op_cases.py enforces.
 
 `ours` gets the holdfast module and tensors, `reference` NumPy arrays of the
 same values. An input is a shape (uniform in [-2, 2], float64), or an array.
+A composite has rows under its public name ("logsumexp"; "nn.functional.gelu" for
+what is not `holdfast.<name>`). Each family has a file op_cases_<family>.py, and
+a line in all_op_cases.py.
+
 `grad` lists the inputs to differentiate; an empty tuple: not differentiable.
 """
 

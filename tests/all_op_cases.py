@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers the op cases: a line per family's file."""
+
+import op_cases_neural  # noqa: F401
+from op_cases import CASES  # noqa: F401
