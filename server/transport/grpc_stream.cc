@@ -99,7 +99,8 @@ void GrpcStream::PlanFinish(Todo* todo) {
   // to, and is the last.
   if (!closing_ || finished_ || writing_ || starting_reads_ > 0) return;
   if (!events_.empty()) return;
-  finished_ = todo->finish = true;
+  finished_ = true;
+  todo->finish = std::move(final_status_);
 }
 
 void GrpcStream::PlanWake(Todo* todo) {
@@ -129,9 +130,10 @@ void GrpcStream::Act(const Todo& todo) {
       --starting_reads_;
       PlanFinish(&then);
     }
-    if (then.finish) Finish(final_status_);
+    if (then.finish.has_value()) Finish(*std::move(then.finish));
   }
-  if (todo.finish) Finish(final_status_);
+  // From here on this may be gone: the status is the caller's.
+  if (todo.finish.has_value()) Finish(*todo.finish);
 }
 
 // ---- reactions
@@ -300,7 +302,7 @@ void GrpcStream::Close(const absl::Status& reason) {
     closing_ = true;
     final_status_ = ToGrpcStatus(reason);
     PlanFinish(&todo);
-    if (!todo.finish) {
+    if (!todo.finish.has_value()) {
       std::weak_ptr<GrpcStream> weak = self_;
       linger_ = std::make_unique<grpc::Alarm>();
       linger_->Set(std::chrono::system_clock::now() + kLinger,

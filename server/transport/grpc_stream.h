@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -71,7 +72,7 @@ class GrpcStream final : public StreamReactor {
   struct Todo {
     bool read = false;
     bool write = false;
-    bool finish = false;
+    std::optional<grpc::Status> finish;
     bool wake = false;
     bool report = false;
   };

@@ -41,7 +41,7 @@ def test_sigkill_gives_memory_back_at_once(daemon, transport):
     client.kill()
     client.wait(10)
     killed = time.monotonic()
-    while resident_bytes(pid) > before + 10_000_000:
+    while resident_bytes(pid) > before + 50_000_000:
         waited = time.monotonic() - killed
         assert waited < 2, "the memory did not come back"
         time.sleep(0.002)

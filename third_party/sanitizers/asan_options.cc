@@ -5,7 +5,9 @@
 
 extern "C" const char* __asan_default_options() {
   return "strict_string_checks=1:detect_stack_use_after_return=1:"
-         "check_initialization_order=1";
+         "check_initialization_order=1:"
+         // Tests watch memory come back; what was freed stays here this long.
+         "quarantine_size_mb=32";
 }
 
 extern "C" const char* __ubsan_default_options() {

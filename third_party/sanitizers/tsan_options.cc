@@ -24,6 +24,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "called_from_lib:libabsl_graphcycles_internal.so\n"
          "called_from_lib:libabsl_strings.so\n"
          "called_from_lib:libabsl_cord.so\n"
+         "called_from_lib:libabsl_cord_internal.so\n"
          "race:gpr_malloc\n"
          "race:gpr_realloc\n"
          "race:grpc::internal::\n"
