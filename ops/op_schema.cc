@@ -10,6 +10,12 @@
 #include "ops/op_id.h"
 
 namespace holdfast {
+
+// The rules, each in ops/infer_<family>.cc; several rows may name one.
+#define OP(name, signature, infer, flags, since, doc) HOLDFAST_INFER(infer);
+#include "ops/ops.def"
+#undef OP
+
 namespace {
 
 struct Row {
