@@ -120,6 +120,11 @@ class Session : public std::enable_shared_from_this<Session> {
       uint64_t id, const std::function<bool()>& interrupted) = 0;
   // True when WaitRead would not wait.
   virtual bool ReadReady(uint64_t id) = 0;
+  // Waits until the sizes of a pending tensor are known; a failure of the op
+  // that makes it is returned. At once for every other tensor. Methods above
+  // that look at sizes do it themselves, without the chance to interrupt.
+  virtual absl::Status Settle(const Tensor& tensor,
+                              const std::function<bool()>& interrupted) = 0;
   // Everything sent so far is done.
   virtual absl::Status Synchronize(
       const std::function<bool()>& interrupted) = 0;

@@ -250,6 +250,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     if (!inputs[i]) continue;
     absl::Status owner = CheckOwner(schema.name, inputs[i]);
     if (ABSL_PREDICT_FALSE(!owner.ok())) return owner;
+    if (ABSL_PREDICT_FALSE(inputs[i]->pending())) {
+      absl::Status settled = Settle(inputs[i], nullptr);
+      if (!settled.ok()) return settled;
+    }
     specs[i] = &inputs[i]->spec();
     exported |= inputs[i]->storage()->exported();
   }
@@ -410,6 +414,7 @@ absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
   if (!usable()) return Unusable();
   if (tensor) {
     absl::Status owner = CheckOwner("keep", tensor);
+    if (owner.ok()) owner = Settle(tensor, nullptr);
     if (!owner.ok()) return owner;
   }
   wire::Command command;

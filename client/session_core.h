@@ -69,6 +69,8 @@ class SessionCore final : public Session {
   absl::StatusOr<ReadValue> WaitRead(
       uint64_t id, const std::function<bool()>& interrupted) override;
   bool ReadReady(uint64_t id) override;
+  absl::Status Settle(const Tensor& tensor,
+                      const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
 
   absl::Status SetSeed(uint64_t seed) override;
@@ -88,7 +90,8 @@ class SessionCore final : public Session {
 
  private:
   struct PendingRead {
-    bool barrier = false;  // no value, only "everything before is done"
+    bool barrier = false;    // no value, only "everything before is done"
+    bool spec_only = false;  // no value, only the sizes
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
     Tensor copy;                       // a placed read of a copy of it
@@ -161,6 +164,7 @@ class SessionCore final : public Session {
   // ---- session_reads.cc
   absl::StatusOr<uint64_t> SendRead(std::unique_ptr<PendingRead> read,
                                     uint64_t handle, bool place);
+  absl::Status SettleAll(absl::Span<const Tensor> tensors);
   // Takes in events until one comes or the deadline passes.
   absl::Status Pump(absl::Time deadline);
   void HandleEvent(wire::Event event);

@@ -165,6 +165,7 @@ Tensor SessionCore::GetGrad(const Tensor& tensor) {
 absl::Status SessionCore::SetGrad(const Tensor& tensor, Tensor gradient) {
   if (gradient) {
     absl::Status status = CheckOwner("grad", gradient);
+    if (status.ok()) status = SettleAll({tensor, gradient});
     if (!status.ok()) return status;
     if (gradient->spec().shape != tensor->spec().shape ||
         gradient->spec().dtype != tensor->spec().dtype) {
@@ -318,6 +319,10 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
     absl::Status status = CheckOwner("backward", input);
     if (!status.ok()) return status;
   }
+  for (const auto& tensors : {roots, gradients, inputs}) {
+    absl::Status status = SettleAll(tensors);
+    if (!status.ok()) return status;
+  }
   {
     BackwardPlan plan;
     std::lock_guard<std::mutex> lock(mutex_);
@@ -377,6 +382,10 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
   }
   for (const Tensor& input : inputs) {
     absl::Status status = CheckOwner("grad", input);
+    if (!status.ok()) return status;
+  }
+  for (const auto& tensors : {outputs, gradients, inputs}) {
+    absl::Status status = SettleAll(tensors);
     if (!status.ok()) return status;
   }
   std::vector<Tensor> result;  // outlives the lock

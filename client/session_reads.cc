@@ -28,6 +28,17 @@ struct OwnedTensor {
   std::shared_ptr<void> mapping;
 };
 
+// Whether `got` is what `pending` promised, its unknown sizes filled in.
+bool Completes(const TensorSpec& got, const TensorSpec& pending) {
+  if (got.dtype != pending.dtype || got.rank() != pending.rank()) return false;
+  for (int i = 0; i < got.rank(); ++i) {
+    if (pending.shape[i] != kUnknownSize && got.shape[i] != pending.shape[i]) {
+      return false;
+    }
+  }
+  return CheckShape(got.dtype, got.shape).ok();
+}
+
 absl::StatusOr<TensorSpec> ReadSpec(const wire::TensorSpec& message) {
   TensorSpec spec;
   spec.dtype = static_cast<DType>(message.dtype());
@@ -55,6 +66,7 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   wire::Read* message = command.mutable_read();
   message->set_handle(handle);
   message->set_place(place);
+  message->set_spec_only(read->spec_only);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(reads_mutex_);
@@ -79,6 +91,7 @@ absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
                                                 bool place) {
   if (!usable()) return Unusable();
   absl::Status status = CheckOwner("read", tensor);
+  if (status.ok()) status = Settle(tensor, nullptr);
   if (!status.ok()) return status;
   auto read = std::make_unique<PendingRead>();
   read->spec = tensor->spec();
@@ -169,6 +182,38 @@ bool SessionCore::ReadReady(uint64_t id) {
   return done() || ended_.load(std::memory_order_acquire);
 }
 
+absl::Status SessionCore::Settle(const Tensor& tensor,
+                                 const std::function<bool()>& interrupted) {
+  if (!tensor->pending()) return absl::OkStatus();
+  if (!usable()) return Unusable();
+  absl::Status status = CheckOwner("read", tensor);
+  if (!status.ok()) return status;
+  auto read = std::make_unique<PendingRead>();
+  read->spec_only = true;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    read->spec = tensor->spec();
+  }
+  absl::StatusOr<uint64_t> id =
+      SendRead(std::move(read), tensor->handle(), /*place=*/false);
+  if (!id.ok()) return id.status();
+  absl::StatusOr<ReadValue> value = WaitRead(*id, interrupted);
+  if (!value.ok()) return value.status();
+  // Two threads may have asked.
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (tensor->pending()) tensor->Settle(value->spec.shape);
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::SettleAll(absl::Span<const Tensor> tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (!tensor || !tensor->pending()) continue;
+    absl::Status status = Settle(tensor, nullptr);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SessionCore::Synchronize(
     const std::function<bool()>& interrupted) {
   if (!usable()) return Unusable();
@@ -212,6 +257,15 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
   wire::ReadResult& result = read.result;
   if (result.status().code() != 0) return ToAbslStatus(result.status());
   if (read.barrier) return absl::OkStatus();
+  if (read.spec_only) {
+    absl::StatusOr<TensorSpec> spec = ReadSpec(result.spec());
+    if (!spec.ok()) return spec.status();
+    if (!Completes(*spec, read.spec)) {
+      return Unexpected(read.spec, result.spec().ShortDebugString());
+    }
+    value->spec = *std::move(spec);
+    return absl::OkStatus();
+  }
   value->spec = ContiguousSpec(read.spec.dtype, read.spec.shape);
   const uint64_t bytes = value->spec.nbytes();
   switch (result.value_case()) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/session.h"
@@ -19,7 +20,17 @@ TensorState::TensorState(std::shared_ptr<Session> session, uint64_t handle,
     : session_(std::move(session)),
       handle_(handle),
       spec_(std::move(spec)),
+      pending_(std::find(spec_.shape.begin(), spec_.shape.end(),
+                         kUnknownSize) != spec_.shape.end()),
       storage_(std::move(storage)) {}
+
+void TensorState::Settle(absl::Span<const int64_t> shape) {
+  // Element by element: others may be looking at the rank.
+  const Dims strides = ContiguousStrides(shape);
+  std::copy(shape.begin(), shape.end(), spec_.shape.begin());
+  std::copy(strides.begin(), strides.end(), spec_.strides.begin());
+  pending_.store(false, std::memory_order_release);
+}
 
 TensorState::~TensorState() { session_->Release(*this); }
 

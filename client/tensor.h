@@ -4,7 +4,8 @@
 // Tensor: the client's handle to a tensor that lives on the server. Copies
 // are cheap and share the handle; the server frees the tensor as soon as
 // the last copy (and every view and saved gradient) is gone. The spec is known
-// at once; the elements only after a read.
+// at once (sizes that depend on data: when somebody asks); the elements only
+// after a read.
 // Thread-safety: const methods from any thread; the session serialises ops.
 #ifndef HOLDFAST_CLIENT_TENSOR_H_
 #define HOLDFAST_CLIENT_TENSOR_H_
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/types/span.h"
 #include "client/graph.h"
 #include "ops/ref_counted.h"
 #include "ops/tensor_spec.h"
@@ -55,7 +57,15 @@ class TensorState final : public RefCounted {
 
   const std::shared_ptr<Session>& session() const { return session_; }
   uint64_t handle() const { return handle_; }
+  // While pending(): dtype, rank and some sizes count, the others are
+  // kUnknownSize.
   const TensorSpec& spec() const { return spec_; }
+  // The sizes depend on data and are not known yet; Session::Settle waits for
+  // them.
+  bool pending() const { return pending_.load(std::memory_order_acquire); }
+  // The session's: takes in what it learned. REQUIRES: pending(), a shape of
+  // the same rank, and that no other thread settles it.
+  void Settle(absl::Span<const int64_t> shape);
   const RefPtr<StorageState>& storage() const { return storage_; }
 
   // True also where only an in-place write through an alias (a view of it, or
@@ -77,6 +87,7 @@ class TensorState final : public RefCounted {
   std::shared_ptr<Session> session_;
   uint64_t handle_;
   TensorSpec spec_;
+  std::atomic<bool> pending_;
   RefPtr<StorageState> storage_;
 };
 

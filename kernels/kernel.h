@@ -47,6 +47,9 @@ class KernelContext {
   // Threads a kernel may use, itself included; >= 1.
   int num_threads = 1;
   PhiloxState philox;
+  // For an op whose sizes depend on data: what its SizesFn found on the way and
+  // its kernel goes on with. Scratch memory, valid until the kernel returns.
+  void* carried = nullptr;
   // Scratch memory on the device, 64-byte aligned, valid until the kernel
   // returns; nullptr when memory is short (return ResourceExhausted then).
   virtual void* Scratch(size_t bytes) = 0;
@@ -61,6 +64,15 @@ class KernelContext {
 using KernelFn = absl::Status (*)(KernelContext& context, const Attrs& attrs,
                                   absl::Span<const TensorView> inputs,
                                   absl::Span<const TensorView> outputs);
+
+// The companion of a kDataShape op's kernel, which runs before it on the same
+// inputs: fills in the sizes that inference left unknown, in the order in which
+// they stand in the outputs' shapes. The elements may change before the kernel
+// runs (a client may share the memory): the kernel must stay inside outputs of
+// these sizes all the same, and write all of them.
+using SizesFn = absl::Status (*)(KernelContext& context, const Attrs& attrs,
+                                 absl::Span<const TensorView> inputs,
+                                 absl::Span<int64_t> sizes);
 
 }  // namespace holdfast
 

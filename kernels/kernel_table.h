@@ -14,6 +14,7 @@ namespace holdfast {
 // (kernels/cpu/cpu_kernels.h); CUDA's comes from its library.
 struct KernelTable {
   KernelFn kernels[kNumOps];
+  SizesFn sizes[kNumOps];  // null but for kDataShape ops
 };
 
 }  // namespace holdfast

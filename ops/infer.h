@@ -54,7 +54,8 @@ absl::Status OpErrorAs(absl::StatusCode code, const Attrs& attrs,
 // of inputs, required tensors and attributes, supported dtypes. With
 // `inplace`, also checks that the op has an in-place form and that the result
 // fits input 0 (shape equal, dtype castable, no element written twice), and
-// returns input 0's spec with alias 0. Output specs have passed CheckShape.
+// returns input 0's spec with alias 0. Output specs have passed CheckShape,
+// except that those of a kDataShape op may hold kUnknownSize.
 absl::Status InferOp(const Attrs& attrs, SpecList inputs, bool inplace,
                      OutputSpecs* out);
 
@@ -74,6 +75,83 @@ absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask);
 // again.
 #define HOLDFAST_INFER(name) \
   absl::Status name(const Attrs& attrs, SpecList inputs, OutputSpecs* out)
+
+// infer_creation.cc
+HOLDFAST_INFER(InferFull);     // size, fill_value, dtype
+HOLDFAST_INFER(InferSized);    // size, dtype (default float32)
+HOLDFAST_INFER(InferArange);   // start, end, step, dtype
+HOLDFAST_INFER(InferEye);      // n, m, dtype
+HOLDFAST_INFER(InferRandInt);  // low, high, size, dtype (default int64)
+HOLDFAST_INFER(InferRandPerm);
+// infer_elementwise.cc
+HOLDFAST_INFER(InferUnary);         // same dtype
+HOLDFAST_INFER(InferUnaryNumeric);  // same dtype, not bool
+HOLDFAST_INFER(InferUnaryFloat);    // integers become float32
+HOLDFAST_INFER(InferUnaryBool);     // result bool
+HOLDFAST_INFER(InferBinary);        // promoted, broadcast
+HOLDFAST_INFER(InferBinaryNoBool);  // promoted, broadcast; bool - bool fails
+HOLDFAST_INFER(InferDiv);           // promoted, at least float32
+HOLDFAST_INFER(InferCompare);       // broadcast, result bool
+HOLDFAST_INFER(InferBitwise);       // promoted; floats fail
+HOLDFAST_INFER(InferWhere);         // condition bool
+HOLDFAST_INFER(InferClamp);
+HOLDFAST_INFER(InferTo);       // dtype
+HOLDFAST_INFER(InferClone);    // same spec, contiguous
+HOLDFAST_INFER(InferCopy);     // input 0's spec; input 1 broadcasts to it
+HOLDFAST_INFER(InferDropout);  // (output, mask bool)
+// infer_reduce.cc
+HOLDFAST_INFER(InferSum);     // dim, keepdim, dtype; bool and ints -> int64
+HOLDFAST_INFER(InferMean);    // floats only
+HOLDFAST_INFER(InferAmax);    // same dtype, dim list
+HOLDFAST_INFER(InferArgmax);  // int64, one dim or all
+HOLDFAST_INFER(InferAll);     // bool
+HOLDFAST_INFER(InferCumsum);
+// infer_view.cc
+HOLDFAST_INFER(InferView);  // size with at most one -1
+HOLDFAST_INFER(InferDetach);
+HOLDFAST_INFER(InferPermute);
+HOLDFAST_INFER(InferTranspose);
+HOLDFAST_INFER(InferExpand);
+HOLDFAST_INFER(InferSlice);
+HOLDFAST_INFER(InferSelect);
+HOLDFAST_INFER(InferUnsqueeze);
+HOLDFAST_INFER(InferSqueeze);
+HOLDFAST_INFER(InferAsStrided);
+// infer_index.cc
+HOLDFAST_INFER(InferCat);
+HOLDFAST_INFER(InferGather);       // input, dim, index int64
+HOLDFAST_INFER(InferScatter);      // input, dim, index, src
+HOLDFAST_INFER(InferIndexSelect);  // input, dim, index 1-D int64/int32
+HOLDFAST_INFER(InferIndexAdd);     // input, dim, index, source
+HOLDFAST_INFER(InferFlip);
+HOLDFAST_INFER(InferTri);  // tril, triu
+HOLDFAST_INFER(InferPad);
+HOLDFAST_INFER(InferSizedLike);  // grad + input_size: *_backward of views
+// infer_mask.cc
+HOLDFAST_INFER(InferNonzero);
+HOLDFAST_INFER(InferIndexMask);
+HOLDFAST_INFER(InferMaskPut);
+// infer_matmul.cc
+HOLDFAST_INFER(InferMatmul);
+HOLDFAST_INFER(InferLinear);
+// infer_conv.cc
+HOLDFAST_INFER(InferConv2d);
+HOLDFAST_INFER(InferConv2dBackwardInput);
+HOLDFAST_INFER(InferConv2dBackwardWeight);
+// infer_pool.cc
+HOLDFAST_INFER(InferMaxPool2d);  // (output, indices int64 into H*W)
+HOLDFAST_INFER(InferMaxPool2dBackward);
+HOLDFAST_INFER(InferMaxPool2dGather);
+HOLDFAST_INFER(InferAvgPool2d);
+HOLDFAST_INFER(InferAvgPool2dBackward);
+// infer_softmax.cc
+HOLDFAST_INFER(InferSoftmax);
+HOLDFAST_INFER(InferSoftmaxBackward);
+HOLDFAST_INFER(InferNllLoss);  // (output, total_weight)
+HOLDFAST_INFER(InferNllLossBackward);
+// infer_optim.cc
+HOLDFAST_INFER(InferSgd);
+HOLDFAST_INFER(InferAdam);
 
 }  // namespace holdfast
 

@@ -36,8 +36,13 @@ enum OpFlags : uint32_t {
   kChecksData = 1u << 7,   // can fail on element values (indices): the client
                            // notes the caller's source line
   kMutates = 1u << 8,      // writes its `Tensor!` parameters (optimizer steps)
-  kDataShape = 1u << 9,    // output shape depends on data (reserved)
+  kDataShape = 1u << 9,    // some output sizes depend on element values: the
+                           // rule says kUnknownSize, the kernel's companion
+                           // (kernels/kernel.h, SizesFn) what they are
   kInternal = 1u << 10,    // emitted by gradient rules; no public function
+  kLoadsOnce = 1u << 11,  // with kChecksData: the kernel checks an index at the
+                          // load that uses it (kernels/cpu/load_once.h) and
+                          // needs no private copy
 };
 
 enum class ParamKind : uint8_t {

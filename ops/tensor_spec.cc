@@ -43,7 +43,16 @@ bool TensorSpec::contiguous() const {
 }
 
 std::string ShapeString(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+  return absl::StrCat("[",
+                      absl::StrJoin(shape, ",",
+                                    [](std::string* out, int64_t size) {
+                                      if (size == kUnknownSize) {
+                                        out->push_back('?');
+                                      } else {
+                                        absl::StrAppend(out, size);
+                                      }
+                                    }),
+                      "]");
 }
 
 std::string TensorSpec::ToString() const {

@@ -27,6 +27,10 @@ inline constexpr int kMaxRank = 32;
 // Largest byte size of one tensor: far above any memory, far below overflow.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 
+// A size that only the data can tell: in what inference says of the outputs of
+// a kDataShape op, and in no tensor that exists.
+inline constexpr int64_t kUnknownSize = -1;
+
 struct TensorSpec {
   DType dtype = DType::kFloat32;
   Dims shape;
@@ -54,7 +58,7 @@ struct TensorSpec {
 Dims ContiguousStrides(absl::Span<const int64_t> shape);
 TensorSpec ContiguousSpec(DType dtype, absl::Span<const int64_t> shape);
 int64_t NumElements(absl::Span<const int64_t> shape);
-// "[2,3]".
+// "[2,3]"; an unknown size is "?".
 std::string ShapeString(absl::Span<const int64_t> shape);
 
 // Checks rank <= kMaxRank, sizes >= 0 and bytes <= kMaxTensorBytes without

@@ -2,5 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathers the op cases: a line per family's file."""
 
+import op_cases_index  # noqa: F401
 import op_cases_neural  # noqa: F401
 from op_cases import CASES  # noqa: F401

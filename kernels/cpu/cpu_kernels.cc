@@ -21,6 +21,16 @@ constexpr KernelFn Pick(F pick) {
   }
 }
 
+// The same for companions, which only kDataShape ops have.
+template <bool kHasSizes, typename F>
+constexpr SizesFn PickSizes(F pick) {
+  if constexpr (kHasSizes) {
+    return pick(0);
+  } else {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 const KernelTable& CpuKernels() {
@@ -29,7 +39,14 @@ const KernelTable& CpuKernels() {
   Pick<(((flags)&kView) != 0)>([](auto) -> KernelFn { return &Cpu_##name; }),
 #include "ops/ops.def"
 #undef OP
-  }};
+                                    },
+                                    {
+#define OP(name, signature, infer, flags, since, doc) \
+  PickSizes<(((flags)&kDataShape) != 0)>(             \
+      [](auto) -> SizesFn { return &Cpu_##name##_sizes; }),
+#include "ops/ops.def"
+#undef OP
+                                    }};
   return table;
 }
 

@@ -21,6 +21,14 @@ struct KernelTable;  // kernels/kernel_table.h
       [[maybe_unused]] absl::Span<const TensorView> inputs, \
       [[maybe_unused]] absl::Span<const TensorView> outputs)
 
+// Opens the definition of a kDataShape op's SizesFn.
+#define HOLDFAST_CPU_SIZES(name)                            \
+  absl::Status Cpu_##name##_sizes(                          \
+      [[maybe_unused]] KernelContext& context,              \
+      [[maybe_unused]] const Attrs& attrs,                  \
+      [[maybe_unused]] absl::Span<const TensorView> inputs, \
+      [[maybe_unused]] absl::Span<int64_t> sizes)
+
 const KernelTable& CpuKernels();
 
 }  // namespace holdfast

@@ -18,6 +18,7 @@ from holdfast import (  # noqa: F401
     errors,
     indexed,
     indexing,
+    masks,
     missing,
     products,
     reductions,

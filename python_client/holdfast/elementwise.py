@@ -7,7 +7,6 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, function, inplace_of, overload, reject
-from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -337,24 +336,10 @@ def equal(input, other):
     return _ops.eq(input, other).all().item()
 
 
-@both
-def masked_fill(input, mask, value):
-    """input with value where mask is True."""
-    if mask.dtype is not _C.bool:
-        raise RuntimeError(
-            f"masked_fill only supports boolean masks, but got mask with dtype "
-            f"{mask.dtype}"
-        )
-    return _ops.to(_ops.where(mask, value, input), input.dtype)
-
-
-inplace_of(masked_fill)
-
-
 @overload("where")
 def _where(condition, *args, inplace_=False, **kwargs):
     if not args and not kwargs:
-        raise UnsupportedError("holdfast has no torch.where(condition) yet.")
+        return _C.Tensor.nonzero(condition, as_tuple=True)
     raise TypeError("where() takes a bool tensor and two tensors or numbers")
 
 

@@ -80,7 +80,7 @@ def _select(tensor, dim, key):
     return _ops.select(tensor, dim, index)
 
 
-def _basic(tensor, key):
+def _basic(tensor, key, masks=None):
     """Applies the basic parts; returns the view and [(dim, index tensor)]."""
     dim, advanced = 0, []
     view = tensor
@@ -93,6 +93,9 @@ def _basic(tensor, key):
         elif k is None:
             view = _ops.unsqueeze(view, dim)
             dim += 1
+        elif isinstance(k, Tensor) and k.dtype is _C.bool and masks is not None:
+            masks.append((dim, k))
+            dim += k.dim()
         elif _is_mask(k):
             raise UnsupportedError(_NO_MASK.format("indexing"))
         else:
@@ -167,7 +170,12 @@ def getitem(self, key):
     """self[key]"""
     if type(key) is int and self.dim():
         return _select(self, 0, key)
-    view, advanced = _basic(self, key)
+    masks = []
+    view, advanced = _basic(self, key, masks)
+    if len(masks) == 1 and not advanced and masks[0][1].dim():
+        return _ops.index_mask(view, *masks[0])
+    if masks:
+        raise UnsupportedError(_NO_MASK.format("indexing"))
     if not advanced:
         # A new tensor object even for x[...], as in PyTorch.
         return _ops.view(self, tuple(self.shape)) if view is self else view

@@ -71,6 +71,7 @@ Converted ForeignNumber(PyObject* object, AttrValue* value) {
 // Attributes are values, so a tensor given as one is read (and waited for).
 Converted ReadScalar(PyObject* object, AttrValue* value) {
   const client::Tensor& tensor = TensorOf(object);
+  if (!Settle(tensor)) return Converted::kError;
   if (tensor->spec().numel() != 1) return Converted::kNo;
   PyRef item(ReadItem(tensor));
   if (!item) return Converted::kError;
@@ -191,6 +192,7 @@ Converted AsNumber(PyObject* object, AttrValue* value) {
 Converted AsInt(PyObject* object, int64_t* value) {
   if (PyLong_Check(object)) return IntFromLong(object, value);
   if (IsTensor(object)) {
+    if (!Settle(TensorOf(object))) return Converted::kError;
     const TensorSpec& spec = TensorOf(object)->spec();
     if (spec.numel() != 1 || !IsIntegral(spec.dtype)) return Converted::kNo;
     PyRef item(ReadItem(TensorOf(object)));

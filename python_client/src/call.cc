@@ -5,6 +5,7 @@
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_type.h"
@@ -26,9 +27,13 @@ Session* SessionFor(absl::Span<const Tensor> inputs) {
   return DefaultSession();
 }
 
-bool IsExported(absl::Span<const Tensor> inputs) {
+// Whether the session will wait: for memory that a program looks at, or for
+// sizes that depend on data.
+bool Waits(absl::Span<const Tensor> inputs) {
   for (const Tensor& input : inputs) {
-    if (input && input->storage()->exported()) return true;
+    if (input && (input->storage()->exported() || input->pending())) {
+      return true;
+    }
   }
   return false;
 }
@@ -51,10 +56,13 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
   absl::Status status;
-  if (ABSL_PREDICT_FALSE(IsExported(inputs))) {
-    // The session waits for such an op. The copies outlive whatever other
-    // threads do to the Python objects meanwhile.
+  if (ABSL_PREDICT_FALSE(Waits(inputs))) {
+    // The copies outlive whatever other threads do to the Python objects
+    // meanwhile.
     const absl::InlinedVector<Tensor, 4> held(inputs.begin(), inputs.end());
+    for (const Tensor& input : held) {
+      if (input && !Settle(input)) return false;
+    }
     const bool record = g_grad_enabled;
     ScopedGilRelease unlocked;
     status = session->Apply(attrs, held, inplace, record, outputs);

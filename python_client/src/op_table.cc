@@ -116,6 +116,7 @@ constexpr std::pair<OpFlags, const char*> kFlagNames[] = {
     {kMutates, "mutates"},
     {kDataShape, "data_shape"},
     {kInternal, "internal"},
+    {kLoadsOnce, "loads_once"},
 };
 
 PyObject* FlagList(const OpSchema& schema) {

@@ -50,7 +50,19 @@ bool Interrupted() {
   return raised;
 }
 
+bool WaitForSizes(const Tensor& tensor) {
+  const Tensor held = tensor;
+  absl::Status status;
+  {
+    ScopedGilRelease unlocked;
+    status = held->session()->Settle(held, Interrupted);
+  }
+  if (!status.ok()) RaiseStatus(status);
+  return status.ok();
+}
+
 bool ReadTensor(const Tensor& tensor, bool place, ReadValue* value) {
+  if (!Settle(tensor)) return false;
   // Held beyond the tensor, which another thread may drop while we wait.
   const std::shared_ptr<Session> session = tensor->session();
   absl::StatusOr<uint64_t> id = session->StartRead(tensor, place);
@@ -98,6 +110,7 @@ PyObject* ElementToPython(DType dtype, const void* data) {
 }
 
 PyObject* ReadItem(const Tensor& tensor) {
+  if (!Settle(tensor)) return nullptr;
   if (const int64_t numel = tensor->spec().numel(); numel != 1) {
     PyErr_Format(PyExc_RuntimeError,
                  "a Tensor with %lld elements cannot be converted to Scalar",

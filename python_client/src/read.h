@@ -14,6 +14,14 @@ namespace holdfast::python {
 // Whether a signal handler raised; the callback of the session's waits.
 bool Interrupted();
 
+// Waits until the sizes of a tensor are known, which they are at once unless
+// they depend on data. Before anything that looks at them. False with a Python
+// error set, which is that of the op that makes the tensor.
+bool WaitForSizes(const client::Tensor& tensor);
+inline bool Settle(const client::Tensor& tensor) {
+  return !tensor->pending() || WaitForSizes(tensor);
+}
+
 // Reads a tensor. The result's spec always describes its data: row-major for
 // a copy, the storage's strides and offset for a placed read. False with a
 // Python error set.

@@ -148,6 +148,7 @@ Py_hash_t Hash(PyObject* self) {
 
 int Bool(PyObject* self) {
   const Tensor& tensor = TensorOf(self);
+  if (!Settle(tensor)) return -1;
   const int64_t numel = tensor->spec().numel();
   if (numel != 1) {
     PyErr_Format(PyExc_RuntimeError,
@@ -170,6 +171,7 @@ PyObject* Float(PyObject* self) {
 }
 
 PyObject* Index(PyObject* self) {
+  if (!Settle(TensorOf(self))) return nullptr;
   const TensorSpec& spec = TensorOf(self)->spec();
   if (!IsIntegral(spec.dtype) || spec.numel() != 1) {
     PyErr_SetString(PyExc_TypeError,
@@ -182,6 +184,7 @@ PyObject* Index(PyObject* self) {
 }
 
 Py_ssize_t Length(PyObject* self) {
+  if (!Settle(TensorOf(self))) return -1;
   const TensorSpec& spec = TensorOf(self)->spec();
   if (spec.rank() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attributes of Tensor. Everything here is known to the client and answers
-// without waiting.
+// without waiting, but for sizes that depend on data.
 
 #include "client/session.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/call.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/size_type.h"
 #include "python_client/src/tensor_type.h"
@@ -22,7 +23,10 @@ PyTensor* Self(PyObject* self) { return reinterpret_cast<PyTensor*>(self); }
 
 const TensorSpec& SpecOf(PyObject* self) { return TensorOf(self)->spec(); }
 
-PyObject* Shape(PyObject* self, void*) { return NewSize(SpecOf(self).shape); }
+PyObject* Shape(PyObject* self, void*) {
+  if (!Settle(TensorOf(self))) return nullptr;
+  return NewSize(SpecOf(self).shape);
+}
 
 PyObject* GetDType(PyObject* self, void*) {
   PyObject* dtype = DTypeObject(SpecOf(self).dtype);
@@ -39,6 +43,7 @@ PyObject* GetItemSize(PyObject* self, void*) {
 }
 
 PyObject* GetNBytes(PyObject* self, void*) {
+  if (!Settle(TensorOf(self))) return nullptr;
   return PyLong_FromLongLong(SpecOf(self).nbytes());
 }
 

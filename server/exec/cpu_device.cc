@@ -79,6 +79,15 @@ class CpuDevice final : public Device {
     return status;
   }
 
+  absl::Status ComputeSizes(StreamId, const Attrs& attrs,
+                            absl::Span<const TensorView> inputs,
+                            absl::Span<int64_t> sizes) override {
+    if (context_.used()) context_.Reset();  // the kernel may not have followed
+    context_.carried = nullptr;
+    return kernels_.sizes[static_cast<int>(attrs.schema().id)](context_, attrs,
+                                                               inputs, sizes);
+  }
+
   absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
 
   absl::Status CopyFromHost(void* device, const void* host,

@@ -34,6 +34,11 @@ class Device {
                               const Attrs& attrs,
                               absl::Span<const TensorView> inputs,
                               absl::Span<const TensorView> outputs) = 0;
+  // The sizes that only the inputs' elements tell (SizesFn, kernels/kernel.h);
+  // waits for them. The op's own Launch follows, and nothing between the two.
+  virtual absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
+                                    absl::Span<const TensorView> inputs,
+                                    absl::Span<int64_t> sizes) = 0;
   // Blocks until everything enqueued on `stream` is done.
   virtual absl::Status Synchronize(StreamId stream) = 0;
 

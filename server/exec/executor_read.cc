@@ -44,6 +44,10 @@ absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,
                                 v1::ReadResult* result) {
   const Tensor* source = AsTensor(tensor);
   if (absl::Status s = device_->Synchronize(0); !s.ok()) return s;
+  if (read.spec_only()) {
+    SpecToProto(source->spec(), result->mutable_spec());
+    return absl::OkStatus();
+  }
   if (read.place() && options_.local) {
     const MemoryBlock& block = source->storage()->block();
     result->mutable_place()->set_segment(block.segment);

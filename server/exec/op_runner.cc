@@ -157,7 +157,7 @@ absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
   absl::Status status =
       schema.has(kView)
           ? RunView(output_specs, inputs, outputs)
-          : RunKernel(attrs, inputs, inplace, output_specs, outputs);
+          : RunKernel(attrs, inputs, inplace, std::move(output_specs), outputs);
   // One writer: plain load and store suffice.
   auto bump = [](std::atomic<uint64_t>& counter, uint64_t by) {
     counter.store(counter.load(std::memory_order_relaxed) + by,
@@ -239,10 +239,46 @@ absl::Status OpRunner::CheckInplace(const Attrs& attrs,
   return absl::OkStatus();
 }
 
+struct OpRunner::KernelInputs {
+  Views views;
+  absl::InlinedVector<ScalarOperand, 1> scalars;
+  absl::InlinedVector<RefPtr<Tensor>, 1> copies;
+};
+
+absl::Status OpRunner::CompleteSpecs(const Attrs& attrs,
+                                     const KernelInputs& inputs,
+                                     OutputSpecs* specs) {
+  absl::InlinedVector<int64_t*, 4> unknown;
+  for (OutputSpec& out : *specs) {
+    for (int64_t& size : out.spec.shape) {
+      if (size == kUnknownSize) unknown.push_back(&size);
+    }
+  }
+  absl::InlinedVector<int64_t, 4> sizes(unknown.size());
+  absl::Status s = device_->ComputeSizes(kStream, attrs, inputs.views,
+                                         absl::MakeSpan(sizes));
+  if (!s.ok()) return s;
+  for (size_t i = 0; i < unknown.size(); ++i) *unknown[i] = sizes[i];
+  for (OutputSpec& out : *specs) {
+    if (s = CheckShape(out.spec.dtype, out.spec.shape); !s.ok()) {
+      return absl::Status(
+          s.code(), absl::StrCat("[", attrs.schema().name, "] ", s.message()));
+    }
+    out.spec.strides = ContiguousStrides(out.spec.shape);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OpRunner::RunKernel(const Attrs& attrs,
                                  absl::Span<const Value> inputs, bool inplace,
-                                 const OutputSpecs& specs, Values* outputs) {
+                                 OutputSpecs specs, Values* outputs) {
   const OpSchema& schema = attrs.schema();
+  KernelInputs prepared;
+  absl::Status status = Prepare(attrs, inputs, inplace, &prepared);
+  if (status.ok() && schema.has(kDataShape)) {
+    status = CompleteSpecs(attrs, prepared, &specs);
+  }
+  if (!status.ok()) return status;
   Views views;
   if (inplace) {
     views.push_back(AsTensor(inputs[0])->view());
@@ -259,7 +295,12 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
       outputs->push_back(*std::move(tensor));
     }
   }
-  absl::Status status = Launch(attrs, inputs, views, inplace);
+  PhiloxState philox = philox_;
+  if (schema.has(kRandom) && !views.empty()) {
+    // One counter per element, whatever the kernel does with it.
+    philox_.offset += std::max<int64_t>(views[0].spec->numel(), 1);
+  }
+  status = device_->Launch(kStream, philox, attrs, prepared.views, views);
   if (!status.ok()) {
     outputs->clear();
     return status;
@@ -293,14 +334,11 @@ absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
   return copy;
 }
 
-absl::Status OpRunner::Launch(const Attrs& attrs,
-                              absl::Span<const Value> inputs,
-                              absl::Span<const TensorView> outputs,
-                              bool inplace) {
+absl::Status OpRunner::Prepare(const Attrs& attrs,
+                               absl::Span<const Value> inputs, bool inplace,
+                               KernelInputs* prepared) {
   const OpSchema& schema = attrs.schema();
-  Views views;
-  absl::InlinedVector<ScalarOperand, 1> scalars;
-  absl::InlinedVector<RefPtr<Tensor>, 1> copies;
+  auto& [views, scalars, copies] = *prepared;
   scalars.reserve(inputs.size());  // views point into it
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) {
@@ -319,6 +357,7 @@ absl::Status OpRunner::Launch(const Attrs& attrs,
     }
     const Tensor& tensor = *AsTensor(inputs[i]);
     const bool index = guard_ != nullptr && schema.has(kChecksData) &&
+                       !schema.has(kLoadsOnce) &&
                        IsIntegral(tensor.spec().dtype) && !(inplace && i == 0);
     const bool alias =
         inplace && i > 0 &&
@@ -334,12 +373,7 @@ absl::Status OpRunner::Launch(const Attrs& attrs,
     }
     views.push_back(tensor.view());
   }
-  PhiloxState philox = philox_;
-  if (schema.has(kRandom) && !outputs.empty()) {
-    // One counter per element, whatever the kernel does with it.
-    philox_.offset += std::max<int64_t>(outputs[0].spec->numel(), 1);
-  }
-  return device_->Launch(kStream, philox, attrs, views, outputs);
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast

@@ -66,12 +66,16 @@ class OpRunner final : public OpSink {
   absl::Status RunView(const OutputSpecs& specs, absl::Span<const Value> inputs,
                        Values* outputs);
   absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
-                         bool inplace, const OutputSpecs& specs,
-                         Values* outputs);
+                         bool inplace, OutputSpecs specs, Values* outputs);
   absl::Status CheckInplace(const Attrs& attrs, absl::Span<const Value> inputs,
                             bool record);
-  absl::Status Launch(const Attrs& attrs, absl::Span<const Value> inputs,
-                      absl::Span<const TensorView> outputs, bool inplace);
+  // What a kernel sees of its inputs, and what keeps that alive.
+  struct KernelInputs;
+  absl::Status Prepare(const Attrs& attrs, absl::Span<const Value> inputs,
+                       bool inplace, KernelInputs* prepared);
+  // Fills in the sizes of `specs` that only the data tells.
+  absl::Status CompleteSpecs(const Attrs& attrs, const KernelInputs& inputs,
+                             OutputSpecs* specs);
   absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
                                       CachingAllocator* allocator);
 
