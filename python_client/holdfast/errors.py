@@ -23,6 +23,10 @@ class OpError(HoldfastError, RuntimeError):
     """An op's arguments do not fit: shapes, types, values."""
 
 
+class LinAlgError(OpError):
+    """A matrix does not allow what is asked: singular, not positive-definite."""
+
+
 class OutOfRangeError(HoldfastError, IndexError):
     """An index or a dimension is out of range."""
 

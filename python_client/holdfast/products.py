@@ -3,8 +3,10 @@
 
 """Matrix and vector products by PyTorch's names."""
 
+import math
+
 from holdfast import _C
-from holdfast._registry import both, function, inplace_of
+from holdfast._registry import both, function, inplace_of, reject
 
 _ops = _C.ops
 
@@ -94,14 +96,233 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
     return _add_product(input, outer(vec1, vec2), beta, alpha)
 
 
-for _f in (addmm, addmv, baddbmm, addr):
+@both
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * (the sum of batch1 @ batch2 over the batch)."""
+    _check_rank("addbmm", (batch1, 3), (batch2, 3))
+    if batch1.size(0) != batch2.size(0):
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{batch1.size(0)} and {batch2.size(0)}"
+        )
+    # One product of [n, b k] and [b k, m].
+    wide = _ops.permute(batch1, (1, 0, 2)).flatten(1)
+    return _add_product(input, _ops.matmul(wide, batch2.flatten(0, 1)), beta, alpha)
+
+
+for _f in (addmm, addmv, addbmm, baddbmm, addr):
     inplace_of(_f)
 
 
+@both
+def vdot(input, other, *, out=None):
+    """dot(): the conjugate of real numbers is themselves."""
+    reject("vdot", out=out)
+    return dot(input, other)
+
+
+@both
+def inner(input, other, *, out=None):
+    """Sums of products over the last dimensions; plain products with a scalar."""
+    reject("inner", out=out)
+    if input.dim() == 0 or other.dim() == 0:
+        return input * other
+    if input.size(-1) != other.size(-1):
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got "
+            f"shapes {list(input.shape)} and {list(other.shape)}"
+        )
+    return _pair_product(input, other)
+
+
+def _pair_product(input, other):
+    """Last dimension against last dimension, the others side by side."""
+    shape = tuple(input.shape[:-1]) + tuple(other.shape[:-1])
+    k = input.size(-1)
+    left, right = (x.reshape(math.prod(x.shape[:-1]), k) for x in (input, other))
+    return _ops.view(_ops.matmul(left, right.t()), shape)
+
+
+def vecdot(x, y, *, dim=-1, out=None):
+    """Sum of the products over dim; the other dimensions broadcast."""
+    reject("linalg.vecdot", out=out)
+    return _ops.sum(x * y, dim)
+
+
 @function
-def chain_matmul(*matrices):
-    """Product of several matrices, left to right."""
-    product = matrices[0]
-    for matrix in matrices[1:]:
-        product = mm(product, matrix)
-    return product
+def tensordot(a, b, dims=2, out=None):
+    """Sums of products over the last dims of a and the first of b, or over the
+    pairs dims[0] of a and dims[1] of b."""
+    reject("tensordot", out=out)
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(
+                "tensordot expects dims < ndim_a or ndim_b, but got dims="
+                f"{dims} for {a.dim()}-D and {b.dim()}-D tensors"
+            )
+        dims = range(a.dim() - dims, a.dim()), range(dims)
+    of_a, of_b = ([d % x.dim() for d in ds] for ds, x in zip(dims, (a, b)))
+    if len(of_a) != len(of_b):
+        raise RuntimeError(
+            "both dimension lists should have same length, got "
+            f"{list(of_a)} and {list(of_b)}"
+        )
+    for i, j in zip(of_a, of_b):
+        if a.size(i) != b.size(j):
+            raise RuntimeError(
+                "contracted dimensions need to match, but first has size "
+                f"{a.size(i)} in dim {i} and second has size {b.size(j)} in dim {j}"
+            )
+    k = math.prod(a.size(i) for i in of_a)
+    matrices, shape = [], ()
+    for x, summed in ((a, of_a), (b, of_b)):
+        free = [d for d in range(x.dim()) if d not in summed]
+        rows = tuple(x.size(d) for d in free)
+        x = _ops.permute(x, tuple(free) + tuple(summed))
+        matrices.append(x.reshape(math.prod(rows), k))
+        shape += rows
+    return _ops.view(_ops.matmul(matrices[0], matrices[1].t()), shape)
+
+
+@both
+def kron(input, other, *, out=None):
+    """Kronecker product; the one of lower rank gets leading dimensions."""
+    reject("kron", out=out)
+    rank = max(input.dim(), other.dim())
+    left, right, shape = [], [], []
+    for x, sizes in ((input, left), (other, right)):
+        sizes.extend((1,) * (rank - x.dim()) + tuple(x.shape))
+    shape = tuple(a * b for a, b in zip(left, right))
+    a = input.reshape(tuple(n for size in left for n in (size, 1)))
+    b = other.reshape(tuple(n for size in right for n in (1, size)))
+    return (a * b).reshape(shape)
+
+
+def _cross(input, other, dim):
+    if input.dim() != other.dim():
+        raise RuntimeError(
+            "linalg.cross: inputs must have the same number of dimensions."
+        )
+    if input.size(dim) != 3 or other.size(dim) != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got "
+            f"{input.size(dim)} and {other.size(dim)}"
+        )
+
+    def turned(x, by):
+        """x's components in the order by, by + 1, by + 2."""
+        parts = [_ops.slice(x, dim, by, 3), _ops.slice(x, dim, 0, by)]
+        return _ops.cat(parts, dim)
+
+    return turned(input, 1) * turned(other, 2) - turned(input, 2) * turned(other, 1)
+
+
+@both(names=("cross",))
+def _torch_cross(input, other, dim=None, *, out=None):
+    """Cross product along dim, by default the first of size 3."""
+    reject("cross", out=out)
+    if dim is None:
+        sizes = [n for n in input.shape]
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    return _cross(input, other, dim)
+
+
+def cross(input, other, *, dim=-1, out=None):
+    """Cross product of vectors along dim."""
+    reject("linalg.cross", out=out)
+    return _cross(input, other, dim)
+
+
+@both
+def trace(input):
+    """Sum of a matrix's diagonal."""
+    if input.dim() != 2:
+        raise RuntimeError(
+            f"trace: expected a matrix, but got tensor with dim {input.dim()}"
+        )
+    m, n = input.shape
+    end = max(min(m, n) * (n + 1) - n, 0)
+    return _ops.sum(_ops.slice(input.reshape(-1), 0, 0, end, n + 1))
+
+
+@function
+def block_diag(*tensors):
+    """A matrix of zeros with the given matrices along its diagonal."""
+    matrices = [x.reshape((1,) * (2 - x.dim()) + tuple(x.shape)) for x in tensors]
+    for i, x in enumerate(matrices):
+        if x.dim() > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {i} has {x.dim()} dimensions"
+            )
+    if not matrices:
+        return _ops.empty((1, 0))
+    total, rows, before = sum(x.size(1) for x in matrices), [], 0
+    for x in matrices:
+        after = total - before - x.size(1)
+        rows.append(_ops.constant_pad(x, (before, after)))
+        before += x.size(1)
+    return _ops.cat(rows, 0)
+
+
+def _best_order(sizes):
+    """Where to split each chain i..j of matrices so that the fewest
+    multiplications are done; matrix i is sizes[i] by sizes[i + 1]."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    split = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i, j], split[i, j] = min(
+                (
+                    cost[i, k]
+                    + cost[k + 1, j]
+                    + sizes[i] * sizes[k + 1] * sizes[j + 1],
+                    k,
+                )
+                for k in range(i, j)
+            )
+    return split
+
+
+def multi_dot(tensors, *, out=None):
+    """Product of matrices in the cheapest order; the ends may be vectors."""
+    reject("linalg.multi_dot", out=out)
+    if len(tensors) < 2:
+        raise RuntimeError(
+            f"multi_dot(): expected at least 2 tensors but got {len(tensors)}"
+        )
+    matrices = list(tensors)
+    row, column = matrices[0].dim() == 1, matrices[-1].dim() == 1
+    if row:
+        matrices[0] = _ops.unsqueeze(matrices[0], 0)
+    if column:
+        matrices[-1] = _ops.unsqueeze(matrices[-1], -1)
+    for i, x in enumerate(matrices):
+        if x.dim() != 2:
+            raise RuntimeError(
+                f"multi_dot(): tensor {i} must be 2D but got {tensors[i].dim()}D"
+            )
+    split = _best_order([x.size(0) for x in matrices] + [matrices[-1].size(1)])
+
+    def product(i, j):
+        if i == j:
+            return matrices[i]
+        k = split[i, j]
+        return mm(product(i, k), product(k + 1, j))
+
+    result = product(0, len(matrices) - 1)
+    result = _ops.squeeze(result, 0) if row else result
+    return _ops.squeeze(result, -1) if column else result
+
+
+@function
+def chain_matmul(*matrices, out=None):
+    """Product of several matrices: linalg.multi_dot()."""
+    reject("chain_matmul", out=out)
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

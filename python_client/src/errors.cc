@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/session.h"
 #include "python_client/src/source_lines.h"
@@ -15,6 +16,7 @@ namespace {
 // In the order of kNames.
 enum ErrorClass {
   kOpError,
+  kLinAlgError,
   kIndexError,
   kOutOfMemory,
   kUnavailable,
@@ -27,6 +29,7 @@ enum ErrorClass {
 };
 constexpr const char* kNames[kNumErrorClasses] = {
     "OpError",
+    "LinAlgError",
     "OutOfRangeError",
     "OutOfMemoryError",
     "DaemonUnavailableError",
@@ -92,6 +95,11 @@ PyObject* RaiseStatus(const absl::Status& status) {
   PyObject* type = ClassOf(status.code());
   std::string message(status.message());
   const client::OpFailure failure = client::OpFailureOf(status);
+  // What such an op finds out about its matrices on the daemon. Shapes and
+  // types were refused before.
+  if (absl::StartsWith(failure.op, "linalg_") && type == g_classes[kOpError]) {
+    type = g_classes[kLinAlgError];
+  }
   SourceLine line;
   if (!failure.op.empty()) {
     if (FindSourceLine(failure.op_sequence, &line)) {

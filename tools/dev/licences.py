@@ -21,7 +21,11 @@ STATIC_ARCHIVES = [
         "libprotobuf.a",
         "libre2.a",
         "libz.a",
+        "openblas-openmp/libopenblas.a",
     )
+] + [
+    f"/usr/lib/gcc/x86_64-linux-gnu/12/{name}"
+    for name in ("libgfortran.a", "libquadmath.a")
 ]
 
 

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Distances between the rows of two matrices."""
+
+import math
+
+from holdfast import _C
+from holdfast._registry import function
+from holdfast.reductions import _safe_root, norm
+
+_ops = _C.ops
+
+_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
+def _by_product(x1, x2):
+    """|a - b|^2 = |a|^2 + |b|^2 - 2 a b; fast, and inexact for close rows."""
+    squares1 = _ops.sum(x1 * x1, -1, True)
+    squares2 = _ops.sum(x2 * x2, -1, True)
+    total = squares1 + squares2.mT - 2 * _ops.matmul(x1, x2.mT)
+    return _safe_root(_ops.clamp(total, min=0))
+
+
+@function
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """p-norms [.., n, m] of the differences of x1's rows [.., n, d] and x2's
+    [.., m, d]. Large Euclidean cases go through a matrix product."""
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(
+                "cdist only supports at least 2D tensors, " f"{name} got: {x.dim()}D"
+            )
+    if x1.size(-1) != x2.size(-1):
+        raise RuntimeError(
+            "X1 and X2 must have the same number of columns. "
+            f"X1: {x1.size(-1)} X2: {x2.size(-1)}"
+        )
+    if p < 0:
+        raise RuntimeError(f"cdist only supports non-negative p values. Got {p}")
+    large = x1.size(-2) > 25 or x2.size(-2) > 25
+    if p == 2 and compute_mode != _MODES[2] and (large or compute_mode == _MODES[1]):
+        return _by_product(x1, x2)
+    difference = _ops.unsqueeze(x1, -2) - _ops.unsqueeze(x2, -3)
+    if x1.size(-1) == 0:
+        return _ops.sum(difference, -1)
+    return norm(difference, math.inf if math.isinf(p) else p, -1)

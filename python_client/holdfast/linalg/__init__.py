@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""torch.linalg: factorisations, systems, norms, of matrices and batches.
+
+Matrices are float32 or float64, the last two dimensions; the others are a
+batch. A matrix that does not allow what is asked (a singular one, say) is a
+LinAlgError at the next read.
+"""
+
+from holdfast import _C
+from holdfast.errors import LinAlgError
+from holdfast.missing import module_getattr
+from holdfast.products import cross, multi_dot, vecdot
+
+from .determinant import det, slogdet
+from .factor import cholesky, eigh, eigvalsh, lu, lu_factor, lu_solve, qr, svd, svdvals
+from .norms import cond, matrix_norm, matrix_rank, norm, vector_norm
+from .power import matrix_exp, matrix_power, vander
+from .solve import inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensorsolve
+
+matmul = _C.ops.matmul
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
+
+__getattr__ = module_getattr("torch.linalg")

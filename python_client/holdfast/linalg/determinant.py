@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Determinants, by way of LU."""
+
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both, reject
+
+_ops = _C.ops
+
+_slogdet_result = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
+
+
+def diagonal_of(a, columns=None):
+    """The diagonal of square matrices, or of the first `columns` columns."""
+    n = a.size(-1)
+    k = min(a.size(-2), n)
+    if k == 0:
+        return _ops.full(tuple(a.shape[:-2]) + (0,), 0, dtype=a.dtype)
+    flat = a.reshape(tuple(a.shape[:-2]) + (a.size(-2) * n,))
+    return _ops.slice(flat, -1, 0, (k - 1) * (n + 1) + 1, n + 1)
+
+
+def _product(a):
+    """The product of the last dimension's elements, in a tree."""
+    n = a.size(-1)
+    if n == 0:
+        return _ops.full(tuple(a.shape[:-1]), 1, dtype=a.dtype)
+    while n > 1:
+        half = n // 2
+        product = a[..., :half] * a[..., half : 2 * half]
+        a = _ops.cat([product, a[..., -1:]], -1) if n % 2 else product
+        n = half + n % 2
+    return _ops.squeeze(a, -1)
+
+
+def _factors(A):
+    """U's diagonal and the sign of the row exchanges."""
+    if A.dim() >= 2 and A.size(-1) != A.size(-2):
+        raise RuntimeError(
+            "linalg.det: A must be batches of square matrices, but they are "
+            f"{A.size(-2)} by {A.size(-1)} matrices"
+        )
+    LU, pivots = _ops.linalg_lu_factor(A)
+    moved = _ops.ne(pivots, _ops.arange(1, pivots.size(-1) + 1))
+    odd = _ops.remainder(_ops.sum(moved, -1), 2)
+    return diagonal_of(LU), _ops.to(1 - 2 * odd, A.dtype)
+
+
+@both
+def det(A, *, out=None):
+    """Determinant."""
+    reject("linalg.det", out=out)
+    diagonal, sign = _factors(A)
+    return _product(diagonal) * sign
+
+
+@both
+def slogdet(A, *, out=None):
+    """(sign, log of the absolute value) of the determinant."""
+    reject("linalg.slogdet", out=out)
+    diagonal, sign = _factors(A)
+    return _slogdet_result(
+        _product(_ops.sign(diagonal.detach())) * sign,
+        _ops.sum(_ops.log(_ops.abs(diagonal)), -1),
+    )
+
+
+@both
+def logdet(input):
+    """log(det(input)): NaN when the determinant is negative."""
+    sign, logarithm = slogdet(input)
+    return _ops.where(_ops.lt(sign, 0), float("nan"), logarithm)

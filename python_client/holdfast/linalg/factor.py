@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Factorisations: Cholesky, LU, QR, symmetric eigenvalues, singular values."""
+
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both, function, method, reject
+
+_ops = _C.ops
+
+_eigh_result = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
+_lu_factor_result = namedtuple("linalg_lu_factor", ["LU", "pivots"])
+_lu_result = namedtuple("linalg_lu", ["P", "L", "U"])
+_qr_result = namedtuple("qr", ["Q", "R"])
+_svd_result = namedtuple("linalg_svd", ["U", "S", "Vh"])
+_torch_svd_result = namedtuple("svd", ["U", "S", "V"])
+
+
+def identity_like(a, n):
+    """The n x n identity in a's type."""
+    return _ops.eye(n, dtype=a.dtype)
+
+
+def cholesky(A, *, upper=False, out=None):
+    """L with A = L L^T, or U with A = U^T U, of symmetric positive-definite A."""
+    reject("linalg.cholesky", out=out)
+    return _ops.linalg_cholesky(A, upper)
+
+
+@both(names=("cholesky",))
+def _cholesky(input, upper=False, *, out=None):
+    """linalg.cholesky() by its old name."""
+    return cholesky(input, upper=upper, out=out)
+
+
+@both
+def cholesky_solve(input, L, upper=False, *, out=None):
+    """X of A X = input, given A's Cholesky factor."""
+    reject("cholesky_solve", out=out)
+    lower = L.mT if upper else L
+    half = _ops.linalg_solve_triangular(lower, input, False)
+    return _ops.linalg_solve_triangular(lower.mT, half, True)
+
+
+@both
+def cholesky_inverse(L, upper=False, *, out=None):
+    """The inverse of A, given its Cholesky factor."""
+    reject("cholesky_inverse", out=out)
+    return cholesky_solve(identity_like(L, L.size(-1)), L, upper)
+
+
+def lu_factor(A, *, pivot=True, out=None):
+    """(LU, pivots): L and U of P A = L U in one matrix; int32 row exchanges."""
+    reject("linalg.lu_factor", out=out, pivot=None if pivot else pivot)
+    return _lu_factor_result(*_ops.linalg_lu_factor(A))
+
+
+@method(names=("lu",))
+def _lu_method(self, pivot=True, get_infos=False):
+    """lu_factor() by its old name."""
+    reject("Tensor.lu", get_infos=get_infos or None)
+    return tuple(lu_factor(self, pivot=pivot))
+
+
+def _permutation_matrix(pivots, rows, like):
+    order = _ops.linalg_lu_permutation(pivots, rows)
+    zeros = _ops.full(tuple(order.shape) + (rows,), 0, dtype=like.dtype)
+    return _ops.scatter(zeros, -2, _ops.unsqueeze(order, -2), 1)
+
+
+@function
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """(P, L, U) with A = P L U, of lu_factor()'s result."""
+    reject("lu_unpack", out=out)
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    P = L = U = None
+    if unpack_pivots:
+        P = _permutation_matrix(LU_pivots, m, LU_data)
+    if unpack_data:
+        L = _ops.tril(LU_data, -1)[..., :k] + _ops.eye(m, k, dtype=LU_data.dtype)
+        U = _ops.triu(LU_data)[..., :k, :]
+    empty = _ops.empty((0,), dtype=LU_data.dtype)
+    return _lu_result(*(empty if x is None else x for x in (P, L, U)))
+
+
+def lu(A, *, pivot=True, out=None):
+    """(P, L, U) with A = P L U."""
+    reject("linalg.lu", out=out, pivot=None if pivot else pivot)
+    return lu_unpack(*lu_factor(A))
+
+
+def _rows_at(B, order):
+    """B's rows in the given order; batches broadcast."""
+    if order.dim() == 1:
+        return _ops.index_select(B, -2, order)
+    batch = (B[..., 0, 0] + order[..., 0]).shape if B.dim() > 2 else order.shape[:-1]
+    shape = tuple(batch) + tuple(B.shape[-2:])
+    return _ops.gather(
+        _ops.expand(B, shape), -2, _ops.expand(_ops.unsqueeze(order, -1), shape)
+    )
+
+
+def _inverse_order(order):
+    places = _ops.arange(0, order.size(-1))
+    return _ops.scatter(
+        _ops.full(tuple(order.shape), 0, dtype=order.dtype),
+        -1,
+        order,
+        _ops.expand(places, tuple(order.shape)),
+    )
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+    """X of A X = B (X A = B without left; A^T with adjoint), of lu_factor(A)."""
+    reject("linalg.lu_solve", out=out)
+    if not left:
+        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    order = _ops.linalg_lu_permutation(pivots, LU.size(-1))
+    if adjoint:
+        half = _ops.linalg_solve_triangular(LU.mT, B, False)
+        full = _ops.linalg_solve_triangular(LU.mT, half, True, unitriangular=True)
+        return _rows_at(full, _inverse_order(order))
+    half = _ops.linalg_solve_triangular(
+        LU, _rows_at(B, order), False, unitriangular=True
+    )
+    return _ops.linalg_solve_triangular(LU, half, True)
+
+
+@both(names=("lu_solve",))
+def _lu_solve(b, LU_data, LU_pivots, *, out=None):
+    """linalg.lu_solve() with PyTorch's older order of arguments."""
+    return lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+def qr(A, mode="reduced", *, out=None):
+    """(Q, R) with A = Q R; mode "complete" has a square Q, "r" an empty one."""
+    reject("linalg.qr", out=out)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
+            "(default), 'r', or 'complete'"
+        )
+    Q, R = _ops.linalg_qr(A, mode == "complete")
+    return _qr_result(_ops.empty((0,), dtype=A.dtype) if mode == "r" else Q, R)
+
+
+@both(names=("qr",))
+def _qr(input, some=True, *, out=None):
+    """linalg.qr() by its old name."""
+    return qr(input, "reduced" if some else "complete", out=out)
+
+
+def _is_upper(UPLO):
+    if UPLO.upper() not in ("U", "L"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper() == "U"
+
+
+def eigh(A, UPLO="L", *, out=None):
+    """(eigenvalues ascending, eigenvectors as columns) of a symmetric A."""
+    reject("linalg.eigh", out=out)
+    return _eigh_result(*_ops.linalg_eigh(A, _is_upper(UPLO)))
+
+
+def eigvalsh(A, UPLO="L", *, out=None):
+    """Eigenvalues of a symmetric A, ascending."""
+    reject("linalg.eigvalsh", out=out)
+    if A.requires_grad:
+        return _ops.linalg_eigh(A, _is_upper(UPLO))[0]
+    return _ops.linalg_eigvalsh(A, _is_upper(UPLO))
+
+
+def svd(A, full_matrices=True, *, driver=None, out=None):
+    """(U, S, Vh) with A = U diag(S) Vh, S descending."""
+    reject("linalg.svd", out=out, driver=driver)
+    return _svd_result(*_ops.linalg_svd(A, full_matrices))
+
+
+@both(names=("svd",))
+def _svd(input, some=True, compute_uv=True, *, out=None):
+    """(U, S, V) with A = U diag(S) V^T; without compute_uv, U and V are zero."""
+    reject("svd", out=out)
+    if compute_uv:
+        U, S, Vh = _ops.linalg_svd(input, not some)
+        return _torch_svd_result(U, S, Vh.mT)
+    m, n = input.shape[-2:]
+    batch = tuple(input.shape[:-2])
+    zeros = [_ops.full(batch + (k, k), 0, dtype=input.dtype) for k in (m, n)]
+    return _torch_svd_result(zeros[0], svdvals(input), zeros[1])
+
+
+def svdvals(A, *, driver=None, out=None):
+    """Singular values, descending."""
+    reject("linalg.svdvals", out=out, driver=driver)
+    if A.requires_grad:
+        return _ops.linalg_svd(A, False)[1]
+    return _ops.linalg_svdvals(A)

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Linear systems, inverses, least squares."""
+
+import math
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both, reject
+
+from .factor import identity_like
+
+_ops = _C.ops
+
+_EPSILON = {_C.float32: 2.0**-23, _C.float64: 2.0**-52}
+
+_lstsq_result = namedtuple(
+    "linalg_lstsq", ["solution", "residuals", "rank", "singular_values"]
+)
+_triangular_result = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])
+
+
+def relative_tolerance(A, atol, rtol):
+    """(atol, rtol) as numbers, with PyTorch's defaults."""
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, _C.Tensor):
+            raise NotImplementedError(f"holdfast takes a number as {name}.")
+    if rtol is None:
+        epsilon = _EPSILON.get(A.dtype, 0.0)
+        rtol = 0.0 if atol else epsilon * max(A.shape[-2:], default=0)
+    return float(atol or 0.0), float(rtol)
+
+
+def _is_vector(A, B):
+    """Whether B holds vectors, one for each matrix, instead of matrices."""
+    return B.dim() == 1 or (
+        A.dim() - 1 == B.dim() and tuple(B.shape) == tuple(A.shape[:-1])
+    )
+
+
+def solve(A, B, *, left=True, out=None):
+    """X of A X = B (X A = B without left); B may be one vector per matrix."""
+    reject("linalg.solve", out=out)
+    if _is_vector(A, B):
+        A = A if left else A.mT
+        return _ops.squeeze(_ops.linalg_solve(A, _ops.unsqueeze(B, -1)), -1)
+    if left:
+        return _ops.linalg_solve(A, B)
+    return _ops.linalg_solve(A.mT, B.mT).mT
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X of A X = B (X A = B without left); reads one triangle of A."""
+    reject("linalg.solve_triangular", out=out)
+    return _ops.linalg_solve_triangular(A, B, upper, left, unitriangular)
+
+
+@both
+def triangular_solve(
+    b, A, upper=True, transpose=False, unitriangular=False, *, out=None
+):
+    """(X of A X = b, A): solve_triangular() by its old name."""
+    reject("triangular_solve", out=out)
+    matrix = A.mT if transpose else A
+    solution = _ops.linalg_solve_triangular(
+        matrix, b, upper != transpose, True, unitriangular
+    )
+    return _triangular_result(solution, _ops.clone(A))
+
+
+@both(names=("inverse",))
+def _inverse(input, *, out=None):
+    """Inverse of square matrices."""
+    return inv(input, out=out)
+
+
+def inv(A, *, out=None):
+    """Inverse of square matrices."""
+    reject("linalg.inv", out=out)
+    if A.dim() < 2:
+        raise RuntimeError(
+            "linalg.inv: The input tensor A must have at least 2 dimensions."
+        )
+    return _ops.linalg_solve(A, identity_like(A, A.size(-2)))
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """Pseudoinverse; singular values up to max(atol, rtol * largest) are zero."""
+    reject("linalg.pinv", out=out)
+    rtol = rcond if rtol is None else rtol
+    return _ops.linalg_pinv(A, *relative_tolerance(A, atol, rtol))
+
+
+@both
+def pinverse(input, rcond=1e-15):
+    """linalg.pinv() by its old name."""
+    return pinv(input, rcond)
+
+
+def _least_norm(A, B):
+    """The solution of a system of full rank, by QR."""
+    m, n = A.shape[-2:]
+    if m >= n:
+        Q, R = _ops.linalg_qr(A)
+        return _ops.linalg_solve_triangular(R, Q.mT @ B, True)
+    Q, R = _ops.linalg_qr(A.mT)
+    return Q @ _ops.linalg_solve_triangular(R.mT, B, False)
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """(solution, residuals, rank, singular_values) of least squares A X = B.
+
+    Driver "gels" wants full rank and is fastest; the others (default "gelsy")
+    find the solution of least norm. What a driver does not compute is empty.
+    """
+    driver = driver or "gelsy"
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, "
+            f"gelsd, gelss) but got {driver!r}"
+        )
+    vector = _is_vector(A, B)
+    right = _ops.unsqueeze(B, -1) if vector else B
+    if A.dim() < 2 or right.dim() < 2 or A.size(-2) != right.size(-2):
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.size(-2) should match other.size(-2). Got "
+            f"{list(A.shape)} and {list(B.shape)}."
+        )
+    empty = _ops.empty((0,), dtype=A.dtype)
+    rank = _ops.empty((0,), dtype=_C.int64)
+    singular_values = residuals = empty
+    if driver == "gels":
+        solution = _least_norm(A, right)
+    else:
+        atol, rtol = relative_tolerance(A, None, rcond)
+        solution = _ops.linalg_pinv(A, atol, rtol) @ right
+        values = _ops.linalg_svdvals(A.detach())
+        rank = _ops.sum(_ops.gt(values, rtol * values[..., :1]), -1)
+        if driver != "gelsy":
+            singular_values = values
+    if A.size(-2) > A.size(-1) and driver != "gelsy":
+        error = A @ solution - right
+        residuals = _ops.sum(error * error, -2)
+        residuals = _ops.squeeze(residuals, -1) if vector else residuals
+    solution = _ops.squeeze(solution, -1) if vector else solution
+    return _lstsq_result(solution, residuals, rank, singular_values)
+
+
+def tensorinv(A, ind=2, *, out=None):
+    """The inverse of tensordot(A, ., ind)."""
+    reject("linalg.tensorinv", out=out)
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {math.prod(columns)} != "
+            f"{math.prod(rows)}"
+        )
+    matrix = A.reshape(math.prod(rows), math.prod(columns))
+    return inv(matrix).reshape(columns + rows)
+
+
+def tensorsolve(A, B, dims=None, *, out=None):
+    """X of tensordot(A, X, X.dim()) = B; dims move to the end of A first."""
+    reject("linalg.tensorsolve", out=out)
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
+    shape = tuple(A.shape[B.dim() :])
+    size = math.prod(shape)
+    if size != B.numel():
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:])"
+            f" == prod(self.shape[:other.ndim]), but got {size} != {B.numel()}"
+        )
+    return solve(A.reshape(size, size), B.reshape(-1)).reshape(shape)
