@@ -135,7 +135,7 @@ HOLDFAST_GRAD(linalg_lu_factor, 0, Bit(0) | Bit(1)) {
   if (m >= n) {
     if (m > n) {
       of_u = Sub(c, of_u,
-                 MatMul(c, T(c, OtherRows(c, g, k)), OtherRows(c, lu, k)));
+                 MatMul(c, T(c, OtherRows(c, lu, k)), OtherRows(c, g, k)));
     }
     const Value inner = Add(c, Lower(c, of_l, -1), Upper(c, of_u));
     Value top = SolveTriangular(c, T(c, l), inner, true, true, /*unit=*/true);

@@ -29,6 +29,11 @@ def np_spd(x):
     return x @ x.swapaxes(-1, -2) + np.eye(x.shape[-2])
 
 
+def np_solve(a, b):
+    """B is never a batch of vectors, as NumPy has it for some ranks."""
+    return np.linalg.inv(a) @ b
+
+
 def T(x):
     return x.swapaxes(-1, -2)
 
@@ -64,7 +69,7 @@ for upper in (False, True):
         lambda hf, b, x, u=upper: hf.cholesky_solve(
             b, hf.triu(x) if u else hf.tril(x), u
         ),
-        lambda b, x, u=upper: np.linalg.solve(
+        lambda b, x, u=upper: np_solve(
             T(np.triu(x)) @ np.triu(x) if u else np.tril(x) @ T(np.tril(x)), b
         ),
         (3, 2),
@@ -146,8 +151,8 @@ for shape_a, shape_b in [((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2)), ((2, 3, 3), (
             def reference(a, b, left=left, adjoint=adjoint):
                 a = T(a) if adjoint else a
                 if left:
-                    return np.linalg.solve(a, b)
-                return T(np.linalg.solve(T(a), T(b)))
+                    return np_solve(a, b)
+                return T(np_solve(T(a), T(b)))
 
             case(
                 "linalg.lu_solve",
@@ -162,7 +167,7 @@ for shape_a, shape_b in [((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2)), ((2, 3, 3), (
 case(
     "lu_solve",
     lambda hf, b, a: b.lu_solve(*a.lu()),
-    lambda b, a: np.linalg.solve(a, b),
+    lambda b, a: np_solve(a, b),
     (3, 2),
     regular(3, 3),
 )
@@ -179,14 +184,14 @@ for shape_a, shape_b in [
     case(
         "linalg_solve",
         lambda hf, a, b: hf.linalg.solve(a, b),
-        np.linalg.solve,
+        np_solve,
         regular(*shape_a),
         shape_b,
     )
     case(
         "linalg_solve",
         lambda hf, a, b: hf.linalg.solve(a.mT, b.mT[..., ::1].mT * 1),
-        lambda a, b: np.linalg.solve(T(a), b),
+        lambda a, b: np_solve(T(a), b),
         regular(*shape_a),
         shape_b,
         label=" strided",
@@ -195,7 +200,7 @@ for shapes in [((0, 0), (0, 2)), ((3, 3), (3, 0)), ((0, 3, 3), (0, 3, 2))]:
     case(
         "linalg_solve",
         lambda hf, a, b: hf.linalg.solve(a, b),
-        np.linalg.solve,
+        np_solve,
         *map(np.zeros, shapes) if 0 in shapes[0] else (regular(3, 3), (3, 0)),
         grad=(),
         label=" empty",
@@ -203,7 +208,7 @@ for shapes in [((0, 0), (0, 2)), ((3, 3), (3, 0)), ((0, 3, 3), (0, 3, 2))]:
 case(
     "linalg.solve",
     lambda hf, a, b: hf.linalg.solve(a, b),
-    lambda a, b: np.linalg.solve(a, b[..., None])[..., 0],
+    lambda a, b: np_solve(a, b[..., None])[..., 0],
     regular(2, 3, 3),
     (2, 3),
     label=" vectors",
@@ -225,7 +230,7 @@ for upper in (False, True):
                 if unit:
                     n = a.shape[-1]
                     a = a * (1 - np.eye(n)) + np.eye(n)
-                return np.linalg.solve(a, b) if left else b @ np.linalg.inv(a)
+                return np_solve(a, b) if left else b @ np.linalg.inv(a)
 
             for batch_a, batch_b in [((), ()), ((2,), ()), ((2, 1), (3,))]:
                 case(
@@ -267,7 +272,7 @@ for upper in (False, True):
 case(
     "triangular_solve",
     lambda hf, b, a: hf.triangular_solve(b, a, transpose=True)[0],
-    lambda b, a: np.linalg.solve(T(np.triu(a)), b),
+    lambda b, a: np_solve(T(np.triu(a)), b),
     (3, 2),
     regular(3, 3),
 )
@@ -466,17 +471,21 @@ for shape in [(3, 3), (4, 2), (2, 3, 4), (1, 3)]:
             )
 
 
-def low_rank_power(hf, a):
+def stretched(hf, a):
     u, s, v = hf.svd(a)
     return (u * s**2) @ v.mT
 
 
+def np_stretched(a):
+    u, s, vh = np.linalg.svd(a, False)
+    return (u * s**2) @ vh
+
+
 case(
     "svd",
-    low_rank_power,
-    lambda a: a @ a.T @ np.linalg.pinv(a.T),
+    stretched,
+    np_stretched,
     regular(4, 3),
-    second=True,
 )
 case(
     "linalg_svdvals",
