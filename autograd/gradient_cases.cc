@@ -474,6 +474,7 @@ std::vector<GradientCase> GradientCases() {
   AddUnary(cases);
   AddBinary(cases);
   AddReductions(cases);
+  AddOrderedCases(cases);
   AddViews(cases);
   AddIndexing(cases);
   AddProducts(cases);

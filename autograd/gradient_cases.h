@@ -32,6 +32,8 @@ struct GradientCase {
 };
 
 std::vector<GradientCase> GradientCases();
+// Part of them: scans, sorting, and reductions of lines of elements.
+void AddOrderedCases(std::vector<GradientCase>& cases);
 
 }  // namespace holdfast
 

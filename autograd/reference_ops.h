@@ -47,6 +47,8 @@ bool ComputeElementwise(const Attrs& attrs, const std::vector<Dense>& in,
                         std::vector<Dense>& out);
 bool ComputeReduction(const Attrs& attrs, const std::vector<Dense>& in,
                       std::vector<Dense>& out);
+bool ComputeOrdered(const Attrs& attrs, const std::vector<Dense>& in,
+                    std::vector<Dense>& out);
 bool ComputeIndexing(const Attrs& attrs, const std::vector<Dense>& in,
                      std::vector<Dense>& out);
 bool ComputeProduct(const Attrs& attrs, const std::vector<Dense>& in,

@@ -35,9 +35,9 @@ void ForEachIndex(const Dims& shape,
 bool ComputeReference(const Attrs& attrs, const std::vector<Dense>& in,
                       std::vector<Dense>& out) {
   return ComputeElementwise(attrs, in, out) ||
-         ComputeReduction(attrs, in, out) || ComputeIndexing(attrs, in, out) ||
-         ComputeProduct(attrs, in, out) || ComputePooling(attrs, in, out) ||
-         ComputeSoftmax(attrs, in, out);
+         ComputeReduction(attrs, in, out) || ComputeOrdered(attrs, in, out) ||
+         ComputeIndexing(attrs, in, out) || ComputeProduct(attrs, in, out) ||
+         ComputePooling(attrs, in, out) || ComputeSoftmax(attrs, in, out);
 }
 
 namespace {

@@ -103,6 +103,16 @@ Value Zeros(GradContext& c, const TensorSpec& like) {
                  {"dtype", like.dtype}});
 }
 
+Value Shift(GradContext& c, const Value& a, int dim, bool back, int64_t fill) {
+  if (!a) return nullptr;
+  // Pairs from the last dimension on; -1 crops.
+  Dims pad(2 * (a->spec().rank() - dim), 0);
+  pad[pad.size() - 2] = back ? -1 : 1;
+  pad[pad.size() - 1] = back ? 1 : -1;
+  return c.Call(OpId::constant_pad, {a},
+                {{"pad", std::move(pad)}, {"value", fill}});
+}
+
 Value Sum(GradContext& c, const Value& a, const Dims& dims, bool keepdim) {
   if (!a) return nullptr;
   return c.Call(OpId::sum, {a}, {{"dim", dims}, {"keepdim", keepdim}});

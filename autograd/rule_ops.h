@@ -66,6 +66,9 @@ Value Slice(GradContext& c, const Value& a, int dim, int64_t start, int64_t end,
 // Zeros appended at the end of each dimension up to `shape`.
 Value PadTo(GradContext& c, const Value& a, ShapeSpan shape);
 Value Zeros(GradContext& c, const TensorSpec& like);
+// `a` moved along `dim` by one place: a[i - 1], or a[i + 1] with `back`, and
+// `fill` at the end that has no neighbour.
+Value Shift(GradContext& c, const Value& a, int dim, bool back, int64_t fill);
 
 // ---- sums
 // Over `dims` (not empty).

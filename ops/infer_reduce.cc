@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules of reductions. A missing or empty dimension list means all of them.
+#include <cmath>
+
 #include "ops/infer_rule.h"
 #include "ops/op_schema.h"
 
@@ -117,12 +119,61 @@ HOLDFAST_INFER(InferArgmax) {
 
 HOLDFAST_INFER(InferAll) { return Reduce(attrs, inputs, DType::kBool, out); }
 
-HOLDFAST_INFER(InferCumsum) {
-  int dim = 0;
-  absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
+HOLDFAST_INFER(InferProd) {
+  uint64_t mask = kAllDims;
+  if (!attrs.None("dim")) {
+    int dim = 0;
+    absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
+    if (!s.ok()) return s;
+    mask = uint64_t{1} << dim;
+  }
+  const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
+  AddReduced(dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferVarMean) {
+  const DType dtype = inputs[0]->dtype;
+  if (!IsFloat(dtype)) {
+    return Invalid(attrs, inputs,
+                   "std and var only support floating point and complex "
+                   "dtypes. Got: ",
+                   TorchTypeName(dtype));
+  }
+  if (!std::isfinite(attrs.Float("correction"))) {
+    return Invalid(attrs, inputs, "correction must be finite");
+  }
+  absl::Status s = Reduce(attrs, inputs, dtype, out);
   if (!s.ok()) return s;
-  AddOutputLike(out, attrs.DTypeOr("dtype", SumType(inputs[0]->dtype)),
-                *inputs[0]);
+  return Reduce(attrs, inputs, dtype, out);
+}
+
+HOLDFAST_INFER(InferVectorNorm) {
+  const DType dtype = inputs[0]->dtype;
+  if (!IsFloat(dtype)) {
+    return Invalid(attrs, inputs,
+                   "linalg.vector_norm: Expected a floating point or complex "
+                   "tensor as input. Got ",
+                   TorchTypeName(dtype));
+  }
+  const double ord = attrs.Float("ord");
+  if (ord != 0 && ord != 1 && ord != 2 && !std::isinf(ord)) {
+    return Invalid(attrs, inputs, "ord must be 0, 1, 2, inf or -inf. Got ",
+                   ord);
+  }
+  uint64_t mask = 0;
+  absl::Status s = ReducedDims(attrs, inputs, &mask);
+  if (!s.ok()) return s;
+  if (std::isinf(ord) && inputs[0]->numel() == 0) {
+    for (int i = 0; i < inputs[0]->rank(); ++i) {
+      if ((mask >> i & 1) == 0 || inputs[0]->shape[i] != 0) continue;
+      return Invalid(attrs, inputs, "linalg.vector_norm cannot compute the ",
+                     ord, " norm on the dimension ", i,
+                     " because this dimension is empty and the operation "
+                     "does not have an identity");
+    }
+  }
+  AddReduced(dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
   return absl::OkStatus();
 }
 

@@ -6,4 +6,8 @@ import op_cases_index  # noqa: F401
 import op_cases_linalg  # noqa: F401
 import op_cases_neural  # noqa: F401
 import op_cases_products  # noqa: F401
+import op_cases_reduce  # noqa: F401
+import op_cases_scan  # noqa: F401
+import op_cases_sort  # noqa: F401
+import op_cases_statistics  # noqa: F401
 from op_cases import CASES  # noqa: F401

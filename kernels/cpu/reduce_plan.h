@@ -17,6 +17,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/vectorised.h"
@@ -56,13 +57,17 @@ struct ReduceTileBody {
         acc[i] = R::Combine(acc[i], R::Row(p + i * kept_stride, n));
       }
     } else {
+      // Collected first: rows have loops that do not wait for each other.
+      constexpr int64_t kCollected = 512;
+      typename R::In row[kCollected];
       for (int64_t i = 0; i < kept; ++i) {
-        const typename R::In* row = p + i * kept_stride;
-        typename R::Acc a = acc[i];
-        for (int64_t j = 0; j < n; ++j) {
-          a = R::Combine(a, R::One(row[j * stride]));
+        for (int64_t begin = 0; begin < n; begin += kCollected) {
+          const int64_t m = std::min(kCollected, n - begin);
+          const typename R::In* from = p + i * kept_stride + begin * stride;
+          for (int64_t j = 0; j < m; ++j)
+            row[j] = LoadElement(from + j * stride);
+          acc[i] = R::Combine(acc[i], R::Row(row, m));
         }
-        acc[i] = a;
       }
     }
     return 0;

@@ -172,6 +172,41 @@ struct SumInt {
   }
 };
 
+// The same for products.
+template <typename T>
+struct ProdDouble {
+  using In = T;
+  using Acc = double;
+  static HOLDFAST_INLINE double Init() { return 1; }
+  static HOLDFAST_INLINE double One(const T& x) { return SumDouble<T>::One(x); }
+  static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
+  static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
+    return LanesRow<ProdDouble, 32>(p, n);
+  }
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
+                                      int64_t cols, double* acc) {
+    PlainColumns<ProdDouble>(p, rows, stride, cols, acc);
+  }
+};
+
+template <typename T>
+struct ProdInt {
+  using In = T;
+  using Acc = uint64_t;
+  static HOLDFAST_INLINE uint64_t Init() { return 1; }
+  static HOLDFAST_INLINE uint64_t One(const T& x) { return SumInt<T>::One(x); }
+  static HOLDFAST_INLINE uint64_t Combine(uint64_t a, uint64_t b) {
+    return a * b;
+  }
+  static HOLDFAST_INLINE uint64_t Row(const T* p, int64_t n) {
+    return LanesRow<ProdInt, 32>(p, n);
+  }
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
+                                      int64_t cols, uint64_t* acc) {
+    PlainColumns<ProdInt>(p, rows, stride, cols, acc);
+  }
+};
+
 // Largest (or smallest) element; NaN beats everything. bool is read as
 // uint8_t 0 or 1.
 template <typename T, bool kMax>

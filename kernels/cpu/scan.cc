@@ -1,41 +1,147 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// cumsum.
+// cumsum, cumprod, logcumsumexp, linear_scan.
+#include "kernels/cpu/scan.h"
+
+#include <cmath>
+#include <limits>
+
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
 
 namespace holdfast {
 namespace {
 
-// Floats add up in double; integers modulo 2^64; bool as "or".
+// Floats run in double; integers modulo 2^64; bool as "or" and "and".
 template <typename T>
 using Running =
     std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
 template <typename T>
-HOLDFAST_INLINE void Step(Running<T>& sum, const T* in, T* out) {
-  sum += static_cast<Running<T>>(LoadElement(in));
-  if constexpr (std::is_same_v<T, bool>) {
-    *out = sum != 0;
-  } else {
-    *out = static_cast<T>(sum);
+struct AddStep {
+  using State = Running<T>;
+  static HOLDFAST_INLINE State Init() { return 0; }
+  static HOLDFAST_INLINE void Run(State& sum, T x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      sum |= x;
+    } else {
+      sum += static_cast<State>(x);
+    }
   }
-}
+  static HOLDFAST_INLINE T Result(State sum) { return static_cast<T>(sum); }
+};
 
-constexpr int64_t kScanCols = 256;
 template <typename T>
-struct ScanColumnsBody {
+struct MulStep {
+  using State = Running<T>;
+  static HOLDFAST_INLINE State Init() { return 1; }
+  static HOLDFAST_INLINE void Run(State& product, T x) {
+    product *= static_cast<State>(x);
+  }
+  static HOLDFAST_INLINE T Result(State product) {
+    return static_cast<T>(product);
+  }
+};
+
+// log(sum(exp)) as a maximum and the sum of exponentials below it, so that
+// nothing overflows.
+template <typename T>
+struct LogAddStep {
+  struct State {
+    double high, sum;
+  };
+  static HOLDFAST_INLINE State Init() {
+    return {-std::numeric_limits<double>::infinity(), 0};
+  }
+  static HOLDFAST_INLINE void Run(State& state, T value) {
+    const double x = static_cast<double>(value);
+    if (x == state.high) {  // also two infinities, whose difference is NaN
+      state.sum += 1;
+    } else if (x > state.high) {
+      state.sum = state.sum * std::exp(state.high - x) + 1;
+      state.high = x;
+    } else {
+      state.sum += std::exp(x - state.high);  // NaN stays
+    }
+  }
+  static HOLDFAST_INLINE T Result(const State& state) {
+    return static_cast<T>(state.high + std::log(state.sum));
+  }
+};
+
+template <typename T, typename Step>
+struct ScanBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t n, int64_t stride,
                                  int64_t cols) {
-    Running<T> sums[kScanCols] = {};
+    if (cols == 1) {
+      typename Step::State state = Step::Init();
+      for (int64_t i = 0; i < n; ++i) {
+        Step::Run(state, LoadElement(in + i * stride));
+        out[i * stride] = Step::Result(state);
+      }
+      return 0;
+    }
+    typename Step::State states[kScanCols];
+    for (int64_t j = 0; j < cols; ++j) states[j] = Step::Init();
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < cols; ++j) {
-        Step<T>(sums[j], in + i * stride + j, out + i * stride + j);
+        Step::Run(states[j], LoadElement(in + i * stride + j));
+        out[i * stride + j] = Step::Result(states[j]);
+      }
+    }
+    return 0;
+  }
+};
+
+// Scans input 0, converted to the output's type.
+template <template <typename> class Step>
+struct Scan {
+  template <typename T>
+  static absl::Status Run(KernelContext& context, const ScanShape& shape,
+                          const T* in, T* out) {
+    ForEachScan(context, shape, [&](int64_t at, int64_t cols) {
+      Vectorised<ScanBody<T, Step<T>>>(in + at, out + at, shape.n, shape.inner,
+                                       cols);
+    });
+    return absl::OkStatus();
+  }
+};
+
+// Calls fn(tag, shape, input, output) with contiguous data of one type.
+template <typename F>
+absl::Status WithScan(KernelContext& context, const Attrs& attrs,
+                      const TensorView& input, const TensorView& output,
+                      F&& fn) {
+  if (output.spec->numel() == 0) return absl::OkStatus();
+  TensorSpec spec;
+  TensorView view;
+  absl::Status s =
+      MakeContiguous(context, input, output.spec->dtype, &spec, &view);
+  if (!s.ok()) return s;
+  absl::StatusOr<ScanShape> shape =
+      MakeScanShape(*output.spec, attrs.Int("dim"));
+  if (!shape.ok()) return shape.status();
+  return fn(*shape, view);
+}
+
+// y[i] = x[i] + a[i] * y[i - 1]; from the other end with `reverse`.
+template <typename T>
+struct LinearBody {
+  static HOLDFAST_INLINE int Run(const T* x, const T* a, T* y, int64_t n,
+                                 int64_t stride, int64_t cols, bool reverse) {
+    double states[kScanCols];
+    for (int64_t j = 0; j < cols; ++j) states[j] = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = (reverse ? n - 1 - i : i) * stride;
+      for (int64_t j = 0; j < cols; ++j) {
+        // The first coefficient has nothing to multiply, not even NaN.
+        const double carried = i == 0 ? 0.0 : a[at + j] * states[j];
+        states[j] = x[at + j] + carried;
+        y[at + j] = static_cast<T>(states[j]);
       }
     }
     return 0;
@@ -45,48 +151,63 @@ struct ScanColumnsBody {
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(cumsum) {
-  const TensorSpec& out_spec = *outputs[0].spec;
-  if (out_spec.numel() == 0) return absl::OkStatus();
-  TensorSpec spec;
-  TensorView input;
-  absl::Status s =
-      MakeContiguous(context, inputs[0], out_spec.dtype, &spec, &input);
-  if (!s.ok()) return s;
-  absl::StatusOr<int> dim = NormalizeDim(attrs.Int("dim"), out_spec.rank());
-  if (!dim.ok()) return dim.status();
-  int64_t n = 1, inner = 1;
-  for (int d = *dim; d < out_spec.rank(); ++d) {
-    (d == *dim ? n : inner) *= out_spec.shape[d];
-  }
-  const int64_t outer = out_spec.numel() / n / inner;
-  return DispatchDType(out_spec.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    const T* in = input.as<T>();
-    T* out = outputs[0].as<T>();
-    if (inner == 1) {
-      const int64_t grain = std::max<int64_t>(1, 16384 / n);
-      ParallelFor(context, outer, grain, [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; ++i) {
-          Running<T> sum = 0;
-          for (int64_t j = i * n; j < (i + 1) * n; ++j) {
-            Step<T>(sum, in + j, out + j);
-          }
-        }
+  const TensorView& out = outputs[0];
+  return WithScan(
+      context, attrs, inputs[0], out,
+      [&](const ScanShape& shape, const TensorView& in) {
+        return DispatchDType(out.spec->dtype, [&](auto tag) -> absl::Status {
+          using T = typename decltype(tag)::type;
+          return Scan<AddStep>::Run(context, shape, in.as<T>(), out.as<T>());
+        });
       });
-      return absl::OkStatus();
-    }
-    const int64_t tiles = (inner + kScanCols - 1) / kScanCols;
-    const int64_t grain = std::max<int64_t>(1, 16384 / (n * kScanCols));
-    ParallelFor(context, outer * tiles, grain, [&](int64_t b, int64_t e) {
-      for (int64_t u = b; u < e; ++u) {
-        const int64_t first = u % tiles * kScanCols;
-        const int64_t at = u / tiles * n * inner + first;
-        Vectorised<ScanColumnsBody<T>>(in + at, out + at, n, inner,
-                                       std::min(kScanCols, inner - first));
-      }
-    });
-    return absl::OkStatus();
-  });
+}
+
+HOLDFAST_CPU_KERNEL(cumprod) {
+  const TensorView& out = outputs[0];
+  return WithScan(
+      context, attrs, inputs[0], out,
+      [&](const ScanShape& shape, const TensorView& in) {
+        return DispatchDType(out.spec->dtype, [&](auto tag) -> absl::Status {
+          using T = typename decltype(tag)::type;
+          return Scan<MulStep>::Run(context, shape, in.as<T>(), out.as<T>());
+        });
+      });
+}
+
+HOLDFAST_CPU_KERNEL(logcumsumexp) {
+  const TensorView& out = outputs[0];
+  return WithScan(
+      context, attrs, inputs[0], out,
+      [&](const ScanShape& shape, const TensorView& in) {
+        return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+          using T = typename decltype(tag)::type;
+          return Scan<LogAddStep>::Run(context, shape, in.as<T>(), out.as<T>());
+        });
+      });
+}
+
+HOLDFAST_CPU_KERNEL(linear_scan) {
+  const TensorView& out = outputs[0];
+  TensorSpec spec;
+  TensorView factors;
+  absl::Status s =
+      MakeContiguous(context, inputs[1], out.spec->dtype, &spec, &factors);
+  if (!s.ok()) return s;
+  const bool reverse = attrs.Bool("reverse");
+  return WithScan(
+      context, attrs, inputs[0], out,
+      [&](const ScanShape& shape, const TensorView& in) {
+        return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+          using T = typename decltype(tag)::type;
+          ForEachScan(context, shape, [&](int64_t at, int64_t cols) {
+            Vectorised<LinearBody<T>>(
+                static_cast<const T*>(in.as<T>() + at),
+                static_cast<const T*>(factors.as<T>() + at), out.as<T>() + at,
+                shape.n, shape.inner, cols, reverse);
+          });
+          return absl::OkStatus();
+        });
+      });
 }
 
 }  // namespace holdfast

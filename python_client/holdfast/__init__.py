@@ -26,8 +26,11 @@ from holdfast import (  # noqa: F401
     missing,
     products,
     reductions,
+    scans,
     sessions,
     shapes,
+    sorting,
+    statistics,
     tensor_extras,
 )
 from holdfast._C import (  # noqa: F401

@@ -15,15 +15,13 @@ from holdfast.errors import MissingAttributeError, UnsupportedError
 # Methods of torch.Tensor that programs use; listed, since a general
 # __getattr__ would slow down every attribute of a tensor.
 METHODS = """
-    argsort asin asinh atan atan2 atanh acos acosh as_subclass backward_ bincount
-    bitwise_left_shift bitwise_right_shift block_diag bucketize cauchy_ ceil_divide
-    conj cummax cummin cumprod diag diag_embed diagonal diff digamma exponential_
-    geometric_ histc i0 imag index_put index_put_ is_shared is_sparse_csr kthvalue
-    lgamma log_normal_ logcumsumexp median mode msort multinomial mvlgamma nanmedian
-    nanquantile numpy_ polygamma prod put_ quantile real rename renorm resize_
-    resize_as_ scatter_reduce scatter_reduce_ searchsorted set_ sort sparse_mask
-    squeeze_ storage swapaxes_ t_ to_sparse topk transpose_ unfold unique
-    unique_consecutive unsqueeze_ untyped_storage vander
+    asin asinh atan atan2 atanh acos acosh as_subclass backward_ bitwise_left_shift
+    bitwise_right_shift block_diag cauchy_ ceil_divide conj diag diag_embed diagonal
+    digamma exponential_ geometric_ i0 imag index_put index_put_ is_shared
+    is_sparse_csr lgamma log_normal_ multinomial mvlgamma numpy_ polygamma put_ real
+    rename resize_ resize_as_ scatter_reduce scatter_reduce_ set_ sparse_mask
+    squeeze_ storage swapaxes_ t_ to_sparse transpose_ unfold unsqueeze_
+    untyped_storage vander
 """.split()
 
 

@@ -8,7 +8,7 @@ import math
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import both, inplace_of, overload, reject
+from holdfast._registry import both, overload, reject
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -19,7 +19,9 @@ _aminmax_result = namedtuple("aminmax", ["min", "max"])
 
 
 def _extreme(input, dim, keepdim, arg, result_type):
-    indices = arg(input, dim, True)
+    # Only max and min know an order of bool.
+    ordered = _ops.to(input, _C.uint8) if input.dtype is _C.bool else input
+    indices = arg(ordered, dim, True)
     if input.dim() == 0:
         return result_type(_ops.clone(input), _ops.view(indices, ()))
     # gather keeps the gradient on the chosen element alone.
@@ -69,27 +71,6 @@ def _mean(input, dim=None, keepdim=False, *, dtype=None, out=None, inplace_=Fals
     return _ops.mean(input, dim, keepdim)
 
 
-def _count(input, dim):
-    """Elements that one result of a reduction over dim combines."""
-    if dim is None:
-        return input.numel()
-    dims = (dim,) if isinstance(dim, builtins.int) else dim
-    return math.prod(input.size(d) for d in dims) if dims else input.numel()
-
-
-def _variance(input, dim, correction, keepdim):
-    if not input.is_floating_point():
-        raise RuntimeError("std and var only support floating point dtypes")
-    mean = _ops.mean(input, dim, True)
-    centred = input - mean
-    total = _ops.sum(centred * centred, dim, keepdim)
-    freedom = builtins.max(_count(input, dim) - correction, 0)
-    result = total / freedom if freedom else total * math.nan
-    if not keepdim:
-        mean = _ops.mean(input, dim, False)
-    return result, mean
-
-
 def _correction(unbiased, correction):
     if correction is not None:
         return correction
@@ -107,13 +88,13 @@ def _shift(dim, unbiased):
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Variance over dim (all if None), with Bessel's correction by default."""
     dim, unbiased = _shift(axis if dim is None else dim, unbiased)
-    return _variance(input, dim, _correction(unbiased, correction), keepdim)[0]
+    return _ops.var_mean(input, dim, _correction(unbiased, correction), keepdim)[0]
 
 
 @both
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Standard deviation: the root of var()."""
-    return _ops.sqrt(
+    return _safe_root(
         var(input, dim, unbiased, keepdim, correction=correction, axis=axis)
     )
 
@@ -122,19 +103,23 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(var(), mean())."""
     dim, unbiased = _shift(dim, unbiased)
-    return _variance(input, dim, _correction(unbiased, correction), keepdim)
+    return tuple(_ops.var_mean(input, dim, _correction(unbiased, correction), keepdim))
 
 
 @both
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(std(), mean())."""
     variance, mean = var_mean(input, dim, unbiased, keepdim, correction=correction)
-    return _ops.sqrt(variance), mean
+    return _safe_root(variance), mean
 
 
 @both
 def logsumexp(input, dim, keepdim=False):
-    """log(sum(exp(input))) over dim without overflow."""
+    """log(sum(exp(input))) over dim without overflow; -inf where dim is empty."""
+    if input.numel() == 0:
+        return _ops.log(_ops.sum(_ops.exp(input), dim, keepdim))
+    if not isinstance(dim, builtins.int) and not len(dim):
+        dim = tuple(range(input.dim()))
     high = _ops.amax(input, dim, True)
     # An infinite maximum would give inf - inf.
     high = _ops.where(_ops.isfinite(high), high, 0.0).detach()
@@ -151,23 +136,24 @@ def _safe_root(total):
 
 
 @both
-def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
-    """p-norm of the elements over dim (all if None)."""
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """p-norm of the elements over dim (all if None); floating point only."""
+    reject("norm", out=out)
     if dtype is not None:
         input = _ops.to(input, dtype)
-    if p in ("fro", 2, None):
-        return _safe_root(_ops.sum(input * input, dim, keepdim))
-    if p == math.inf:
-        return _ops.amax(_ops.abs(input), dim, keepdim)
-    if p == -math.inf:
-        return _ops.amin(_ops.abs(input), dim, keepdim)
-    if p == 0:
-        return _ops.sum(_ops.to(_ops.ne(input, 0), input.dtype), dim, keepdim)
-    if p == 1:
-        return _ops.sum(_ops.abs(input), dim, keepdim)
+    if p in ("fro", None):
+        p = 2.0
     if isinstance(p, str):
         raise NotImplementedError(f"holdfast has no torch.norm with p={p!r}.")
-    return _ops.pow(_ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim), 1.0 / p)
+    if p in (0, 1, 2, math.inf, -math.inf):
+        return _ops.vector_norm(input, builtins.float(p), dim, keepdim)
+    total = _ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim)
+    if not total.requires_grad:
+        return _ops.pow(total, 1.0 / p)
+    # As PyTorch has it, the gradient of a norm of 0 is 0.
+    zero = _ops.eq(total, 0)
+    root = _ops.pow(_ops.where(zero, 1.0, total), 1.0 / p)
+    return _ops.where(zero, 0.0, root)
 
 
 @both
@@ -179,14 +165,23 @@ def dist(input, other, p=2):
 @both
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum with NaN as 0."""
+    if not input.is_floating_point():
+        return _ops.sum(input, dim, keepdim, dtype=dtype)
     return _ops.sum(
         _ops.where(_ops.isnan(input), 0.0, input), dim, keepdim, dtype=dtype
     )
 
 
 @both
-def nanmean(input, dim=None, keepdim=False):
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """Mean of the elements that are not NaN."""
+    if dtype is not None:
+        input = _ops.to(input, dtype)
+    if not input.is_floating_point():
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but "
+            f"got {input.dtype}"
+        )
     real = _ops.logical_not(_ops.isnan(input))
     count = _ops.sum(_ops.to(real, input.dtype), dim, keepdim)
     return nansum(input, dim, keepdim) / count
@@ -208,10 +203,3 @@ def _softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False)
 def _log_softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False):
     reject("log_softmax", out=out)
     return _ops.log_softmax(input, dim, dtype=dtype)
-
-
-def _cumsum_inplace(input, dim):
-    return _ops.cumsum(input, dim)
-
-
-inplace_of(_cumsum_inplace, "cumsum")

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Few items are compared; many are distributed by the digits of their keys,
+// lowest first (LSD radix sort), which costs a few passes whatever the values.
+#include "kernels/cpu/sort_items.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+
+namespace holdfast {
+namespace {
+
+// Below this many items comparing is faster than clearing counters.
+constexpr int64_t kCompared = 256;
+// From here on wide digits: fewer passes over memory, more counters.
+constexpr int64_t kWide = 16384;
+
+template <int kBits, typename Item>
+HOLDFAST_INLINE uint32_t Digit(const Item& item, int pass) {
+  return static_cast<uint32_t>(item.key() >> (pass * kBits)) &
+         ((1u << kBits) - 1);
+}
+
+template <int kBits, typename Item>
+void RadixSort(Item* items, Item* temp, int64_t n) {
+  constexpr int kPasses = (Item::kKeyBits + kBits - 1) / kBits;
+  constexpr int kDigits = 1 << kBits;
+  // One thread's; rows are sorted one at a time.
+  static thread_local int64_t counts[kPasses][kDigits];
+  std::memset(counts, 0, sizeof(counts));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int p = 0; p < kPasses; ++p) ++counts[p][Digit<kBits>(items[i], p)];
+  }
+  Item* from = items;
+  Item* to = temp;
+  for (int p = 0; p < kPasses; ++p) {
+    int64_t* count = counts[p];
+    if (count[Digit<kBits>(from[0], p)] == n) continue;  // all the same
+    int64_t start = 0;
+    for (int d = 0; d < kDigits; ++d) {
+      const int64_t size = count[d];
+      count[d] = start;
+      start += size;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      to[count[Digit<kBits>(from[i], p)]++] = from[i];
+    }
+    std::swap(from, to);
+  }
+  if (from != items) std::memcpy(items, from, n * sizeof(Item));
+}
+
+template <typename Item>
+void Sort(Item* items, Item* temp, int64_t n) {
+  if (n < kCompared) {
+    std::sort(items, items + n);
+  } else if (n < kWide) {
+    RadixSort<8>(items, temp, n);
+  } else {
+    RadixSort<11>(items, temp, n);
+  }
+}
+
+// The same with every pass cut into a part per thread. The result is that of
+// one thread, since a sort of different items has only one.
+template <typename Item>
+void SortParallel(const KernelContext& context, Item* items, Item* temp,
+                  int64_t n) {
+  constexpr int kBits = 11, kDigits = 1 << kBits;
+  constexpr int kPasses = (Item::kKeyBits + kBits - 1) / kBits;
+  constexpr int kMaxParts = 32;
+  const int64_t parts = std::min(context.num_threads, kMaxParts);
+  if (parts < 2 || n < 8 * kWide) return Sort(items, temp, n);
+  std::vector<int64_t> counts(parts * kDigits);
+  Item* from = items;
+  Item* to = temp;
+  for (int p = 0; p < kPasses; ++p) {
+    ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
+      for (int64_t part = b; part < e; ++part) {
+        int64_t* count = counts.data() + part * kDigits;
+        std::fill(count, count + kDigits, 0);
+        const int64_t end = n * (part + 1) / parts;
+        for (int64_t i = n * part / parts; i < end; ++i) {
+          ++count[Digit<kBits>(from[i], p)];
+        }
+      }
+    });
+    int64_t start = 0;
+    bool same = false;
+    for (int d = 0; d < kDigits; ++d) {
+      const int64_t before = start;
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t size = counts[part * kDigits + d];
+        counts[part * kDigits + d] = start;
+        start += size;
+      }
+      same |= start - before == n;
+    }
+    if (same) continue;
+    ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
+      for (int64_t part = b; part < e; ++part) {
+        int64_t* count = counts.data() + part * kDigits;
+        const int64_t end = n * (part + 1) / parts;
+        for (int64_t i = n * part / parts; i < end; ++i) {
+          to[count[Digit<kBits>(from[i], p)]++] = from[i];
+        }
+      }
+    });
+    std::swap(from, to);
+  }
+  if (from == items) return;
+  ParallelFor(context, n, kWide, [&](int64_t b, int64_t e) {
+    std::memcpy(items + b, from + b, (e - b) * sizeof(Item));
+  });
+}
+
+// Narrows the candidates by one digit after the other, highest first.
+template <typename Item>
+Item Select(Item* items, int64_t n, int64_t k) {
+  constexpr int kBits = 11, kDigits = 1 << kBits;
+  int64_t counts[kDigits];
+  int shift = Item::kKeyBits;
+  while (n >= 2048 && shift > 0) {
+    shift = std::max(shift - kBits, 0);
+    const auto digit = [&](const Item& item) {
+      return static_cast<uint32_t>(item.key() >> shift) & (kDigits - 1);
+    };
+    std::memset(counts, 0, sizeof(counts));
+    for (int64_t i = 0; i < n; ++i) ++counts[digit(items[i])];
+    uint32_t chosen = 0;
+    while (k >= counts[chosen]) k -= counts[chosen++];
+    if (counts[chosen] == n) continue;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const Item item = items[i];
+      items[kept] = item;
+      kept += digit(item) == chosen;
+    }
+    n = kept;
+  }
+  if (shift == 0) return items[k];  // equal keys, in order
+  std::nth_element(items, items + k, items + n);
+  return items[k];
+}
+
+}  // namespace
+
+void SortItems(SmallItem* items, SmallItem* temp, int64_t n) {
+  Sort(items, temp, n);
+}
+void SortItems(LargeItem* items, LargeItem* temp, int64_t n) {
+  Sort(items, temp, n);
+}
+void SortItems(const KernelContext& context, SmallItem* items, SmallItem* temp,
+               int64_t n) {
+  SortParallel(context, items, temp, n);
+}
+void SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
+               int64_t n) {
+  SortParallel(context, items, temp, n);
+}
+
+SmallItem SelectItem(SmallItem* items, int64_t n, int64_t k) {
+  return Select(items, n, k);
+}
+LargeItem SelectItem(LargeItem* items, int64_t n, int64_t k) {
+  return Select(items, n, k);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sorting, selecting and searching. NaN counts as the largest value."""
+
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both, function
+from holdfast.dtypes import promote_types
+from holdfast.shapes import _wrap
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+_sort_result = namedtuple("sort", ["values", "indices"])
+_topk_result = namedtuple("topk", ["values", "indices"])
+_kthvalue_result = namedtuple("kthvalue", ["values", "indices"])
+_median_result = namedtuple("median", ["values", "indices"])
+_nanmedian_result = namedtuple("nanmedian", ["values", "indices"])
+_mode_result = namedtuple("mode", ["values", "indices"])
+
+
+@both
+def sort(input, dim=-1, descending=False, stable=False):
+    """(values, indices) in order along dim. Always stable."""
+    return _sort_result(*_ops.sort(input, dim, descending))
+
+
+@both
+def argsort(input, dim=-1, descending=False, stable=False):
+    """Indices that sort() gives."""
+    return _ops.sort(input, dim, descending)[1]
+
+
+@both
+def msort(input):
+    """Values in order along the first dimension."""
+    return _ops.sort(input, 0)[0]
+
+
+@both
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """(values, indices) of the k largest or smallest along dim; RuntimeError if k
+    is out of range. Of equal values the first are taken."""
+    return _topk_result(
+        *_ops.topk(input, k, -1 if dim is None else dim, largest, sorted)
+    )
+
+
+@both
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """(values, indices) of the k-th smallest along dim, k from 1."""
+    return _kthvalue_result(*_ops.kthvalue(input, k, dim, keepdim))
+
+
+def _median(input, dim, keepdim, ignore_nan, result_type):
+    if dim is not None:
+        return result_type(*_ops.median(input, dim, keepdim, ignore_nan))
+    if input.numel() == 0:
+        return _ops.full((), float("nan"), dtype=input.dtype)
+    return _ops.median(input.reshape(-1), 0, False, ignore_nan)[0]
+
+
+@both
+def median(input, dim=None, keepdim=False):
+    """The lower median: of all elements, or (values, indices) along dim. NaN if
+    there is one."""
+    return _median(input, dim, keepdim, False, _median_result)
+
+
+@both
+def nanmedian(input, dim=None, keepdim=False):
+    """median() of the elements that are not NaN."""
+    return _median(input, dim, keepdim, True, _nanmedian_result)
+
+
+@both
+def mode(input, dim=-1, keepdim=False):
+    """(values, indices) of the most frequent value along dim, the smallest of
+    several; the index is its last."""
+    rank = input.dim()
+    dim = _wrap(dim, rank)
+    if rank == 0:
+        return _mode_result(_ops.clone(input), _ops.full((), 0, dtype=_C.int64))
+    n = input.size(dim)
+    if n == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    values, order = _ops.sort(input.detach(), dim)
+    # Where each element's run of equals began, and so its place in the run.
+    shape = [1] * rank
+    shape[dim] = n
+    place = _ops.view(_ops.arange(0, n), shape)
+    changed = _ops.ne(_ops.slice(values, dim, 1), _ops.slice(values, dim, 0, -1))
+    starts = _ops.where(changed, _ops.slice(place, dim, 1), 0)
+    first = _ops.full([1 if d == dim else s for d, s in enumerate(values.shape)], 0)
+    starts = _ops.cummax(_ops.cat([first, starts], dim), dim)[0]
+    end = _ops.argmax(place - starts, dim, True)
+    indices = _ops.gather(order, dim, end)
+    result = _ops.gather(input, dim, indices)
+    if not keepdim:
+        result, indices = _ops.squeeze(result, dim), _ops.squeeze(indices, dim)
+    return _mode_result(result, indices)
+
+
+@both
+def searchsorted(
+    sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None
+):
+    """Where each value of input (a tensor or a number) would be inserted in the
+    last dimension of sorted_sequence: before equals, or after them to the right.
+    sorter: the indices that sort sorted_sequence."""
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            "torch.searchsorted(): side can only be 'left' or 'right' but got " + side
+        )
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side "
+            "of left while right was True"
+        )
+    if not isinstance(input, Tensor):
+        if sorted_sequence.dim() != 1:
+            raise RuntimeError(
+                "torch.searchsorted(): input value can be a scalar only when "
+                "boundaries tensor dimension is 1, but we got "
+                f"dim({sorted_sequence.dim()})"
+            )
+        input = _ops.full((), input, dtype=sorted_sequence.dtype)
+    if sorter is not None:
+        if tuple(sorter.shape) != tuple(sorted_sequence.shape):
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, "
+                f"but got boundary tensor {list(sorted_sequence.shape)} and got "
+                f"sorter tensor {list(sorter.shape)}"
+            )
+        if sorter.dtype is not _C.int64:
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got "
+                f"dtype {sorter.dtype}"
+            )
+        sorted_sequence = _ops.gather(sorted_sequence, -1, sorter)
+    return _ops.searchsorted(
+        sorted_sequence, input, out_int32, right or side == "right"
+    )
+
+
+@both
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """The number of the bucket between 1-D sorted boundaries that each value of
+    input falls into."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(
+            "boundaries tensor must be 1 dimension, but got " f"dim({boundaries.dim()})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@function
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """True where an element is among test_elements; tensors or numbers, one of
+    them a tensor."""
+    if not isinstance(elements, Tensor):
+        elements = _ops.full((), elements, dtype=test_elements.dtype)
+    if not isinstance(test_elements, Tensor):
+        found = _ops.eq(elements, test_elements)
+    elif test_elements.numel() == 0:
+        found = _ops.full(tuple(elements.shape), False)
+    else:
+        common = promote_types(elements.dtype, test_elements.dtype)
+        elements = _ops.to(elements, common)
+        known = _ops.sort(_ops.to(test_elements, common).reshape(-1))[0]
+        place = _ops.searchsorted(known, elements)
+        place = _ops.clamp(place, max=known.numel() - 1)
+        near = _ops.index_select(known, 0, place.reshape(-1))
+        found = _ops.eq(_ops.view(near, tuple(elements.shape)), elements)
+    return _ops.logical_not(found) if invert else found
