@@ -26,6 +26,10 @@ HOLDFAST_GRAD(max_pool2d, 0, Bit(1)) {
   if (c.grad()) c.Set(0, ScatterPlanes(c, c.output(1)));
 }
 
+HOLDFAST_GRAD(adaptive_max_pool2d, 0, Bit(1)) {
+  if (c.grad()) c.Set(0, ScatterPlanes(c, c.output(1)));
+}
+
 HOLDFAST_GRAD(max_pool2d_gather, Bit(1)) {
   c.Set(0, ScatterPlanes(c, c.input(1)));
 }
@@ -42,7 +46,8 @@ HOLDFAST_GRAD(avg_pool2d) {
                    {"stride", Stride(a)},
                    {"padding", a.Get("padding")},
                    {"ceil_mode", a.Get("ceil_mode")},
-                   {"count_include_pad", a.Get("count_include_pad")}}));
+                   {"count_include_pad", a.Get("count_include_pad")},
+                   {"divisor_override", a.Get("divisor_override")}}));
 }
 
 HOLDFAST_GRAD(avg_pool2d_backward) {
@@ -52,7 +57,8 @@ HOLDFAST_GRAD(avg_pool2d_backward) {
                    {"stride", a.Get("stride")},
                    {"padding", a.Get("padding")},
                    {"ceil_mode", a.Get("ceil_mode")},
-                   {"count_include_pad", a.Get("count_include_pad")}}));
+                   {"count_include_pad", a.Get("count_include_pad")},
+                   {"divisor_override", a.Get("divisor_override")}}));
 }
 
 }  // namespace holdfast

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules of 2-D pooling over [N,C,H,W] or [C,H,W].
+#include <algorithm>
+
 #include "ops/infer_rule.h"
 #include "ops/op_schema.h"
 #include "ops/window.h"
@@ -11,7 +13,7 @@ namespace {
 
 absl::Status ReadPair(const Attrs& attrs, SpecList inputs,
                       absl::string_view name, absl::string_view torch_name,
-                      Pair* pair) {
+                      WindowInts* pair) {
   const Dims& values = attrs.Ints(name);
   if (values.size() != 2) {
     return Invalid(attrs, inputs, name, " must be two ints");
@@ -108,6 +110,13 @@ absl::Status RequireIndices(const Attrs& attrs, SpecList inputs) {
   return Invalid(attrs, inputs, "indices must be int64");
 }
 
+absl::Status CheckDivisor(const Attrs& attrs, SpecList inputs) {
+  if (attrs.None("divisor_override") || attrs.Int("divisor_override") != 0) {
+    return absl::OkStatus();
+  }
+  return Invalid(attrs, inputs, "divisor must be not zero");
+}
+
 }  // namespace
 
 HOLDFAST_INFER(InferMaxPool2d) {
@@ -155,11 +164,35 @@ HOLDFAST_INFER(InferMaxPool2dGather) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferAdaptiveMaxPool2d) {
+  const TensorSpec& input = *inputs[0];
+  const Dims& size = attrs.Ints("output_size");
+  absl::Status s = CheckImages(attrs, inputs, input.shape);
+  if (s.ok()) s = RequireFloat(attrs, inputs, 0);
+  if (!s.ok()) return s;
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1 ||
+      std::max(size[0], size[1]) > kMaxWindowField) {
+    return Invalid(attrs, inputs, "output_size must be two positive ints");
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (input.shape[input.rank() - 2 + axis] > kMaxWindowField) {
+      return Invalid(attrs, inputs, "input must be at most ", kMaxWindowField,
+                     " high and wide");
+    }
+  }
+  Dims shape = input.shape;
+  std::copy(size.begin(), size.end(), shape.end() - 2);
+  AddOutput(out, input.dtype, shape);
+  AddOutput(out, DType::kInt64, shape);
+  return absl::OkStatus();
+}
+
 HOLDFAST_INFER(InferAvgPool2d) {
   const TensorSpec& input = *inputs[0];
   Window window;
   Dims shape;
-  absl::Status s = ReadWindow(attrs, inputs, /*dilated=*/false, &window);
+  absl::Status s = CheckDivisor(attrs, inputs);
+  if (s.ok()) s = ReadWindow(attrs, inputs, /*dilated=*/false, &window);
   if (s.ok()) s = PooledShape(attrs, inputs, input.shape, window, &shape);
   if (s.ok()) s = RequireFloat(attrs, inputs, 0);
   if (s.ok()) AddOutput(out, input.dtype, shape);
@@ -173,7 +206,8 @@ HOLDFAST_INFER(InferAvgPool2dBackward) {
   if (!s.ok()) return WithContext(s, attrs, inputs);
   Window window;
   Dims shape;
-  s = ReadWindow(attrs, inputs, /*dilated=*/false, &window);
+  s = CheckDivisor(attrs, inputs);
+  if (s.ok()) s = ReadWindow(attrs, inputs, /*dilated=*/false, &window);
   if (s.ok()) s = PooledShape(attrs, inputs, size, window, &shape);
   if (s.ok()) s = RequireFloat(attrs, inputs, 0);
   if (!s.ok()) return s;

@@ -16,6 +16,18 @@
 namespace holdfast {
 namespace {
 
+// What a sum is divided by: the product of what the window counts along both
+// axes, or a given number.
+struct Divisor {
+  bool include_pad;
+  int64_t given;  // 0: none
+
+  explicit Divisor(const Attrs& attrs)
+      : include_pad(attrs.Bool("count_include_pad")),
+        given(attrs.None("divisor_override") ? 0
+                                             : attrs.Int("divisor_override")) {}
+};
+
 // Elements that a window's mean counts along one axis. With padding, a window
 // that hangs over the far edge (ceil_mode) counts up to the padding's end.
 int64_t Counted(const WindowAxis& axis, int64_t window, bool include_pad) {
@@ -24,15 +36,21 @@ int64_t Counted(const WindowAxis& axis, int64_t window, bool include_pad) {
   return std::min(start + axis.kernel, axis.size + axis.padding) - start;
 }
 
+HOLDFAST_INLINE int64_t RowCount(const WindowAxis& h, int64_t window,
+                                 const Divisor& divisor) {
+  return divisor.given != 0 ? divisor.given
+                            : Counted(h, window, divisor.include_pad);
+}
+
 // kStride: w.stride if chunks are to be used, else 0. `counts`: what each
 // column of windows counts.
 template <typename T, int kStride>
 struct AvgPoolBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, const PoolPlane* plane,
-                                 const T* counts, bool include_pad) {
+                                 const T* counts, const Divisor* divisor) {
     const WindowAxis h = plane->h, w = plane->w;
     for (int64_t i = 0; i < h.out; ++i, out += w.out) {
-      const T rows = static_cast<T>(Counted(h, i, include_pad));
+      const T rows = static_cast<T>(RowCount(h, i, *divisor));
       const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
       const T* image = in + h.Start(i) * w.size;
       ForEachWindow<WindowVec<T>::kLanes>(
@@ -81,13 +99,13 @@ struct AvgPoolBody {
 template <typename T>
 struct AvgPoolBackwardBody {
   static HOLDFAST_INLINE int Run(const T* grad, T* out, const PoolPlane* plane,
-                                 const T* counts, bool include_pad) {
+                                 const T* counts, const Divisor* divisor) {
     constexpr int64_t kBlock = 64;
     const WindowAxis h = plane->h, w = plane->w;
     std::memset(out, 0, plane->in_size() * sizeof(T));
     T shares[kBlock];
     for (int64_t i = 0; i < h.out; ++i, grad += w.out) {
-      const T rows = static_cast<T>(Counted(h, i, include_pad));
+      const T rows = static_cast<T>(RowCount(h, i, *divisor));
       const int64_t y_first = h.FirstTap(i), y_end = h.EndTap(i);
       for (int64_t j0 = 0; j0 < w.out; j0 += kBlock) {
         const int64_t n = std::min(kBlock, w.out - j0);
@@ -111,11 +129,14 @@ struct AvgPoolBackwardBody {
 };
 
 template <typename T>
-T* ColumnCounts(KernelContext& context, const WindowAxis& w, bool include_pad) {
+T* ColumnCounts(KernelContext& context, const WindowAxis& w,
+                const Divisor& divisor) {
   T* counts = static_cast<T*>(context.Scratch(w.out * sizeof(T)));
   if (counts == nullptr) return nullptr;
   for (int64_t j = 0; j < w.out; ++j) {
-    counts[j] = static_cast<T>(Counted(w, j, include_pad));
+    counts[j] = divisor.given != 0
+                    ? T{1}
+                    : static_cast<T>(Counted(w, j, divisor.include_pad));
   }
   return counts;
 }
@@ -127,14 +148,14 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
   if (out.numel() == 0) return absl::OkStatus();
   PoolPlane plane = PlaneSizes(inputs[0].spec->shape, out.shape);
   ReadWindow(attrs, /*dilated=*/false, &plane);
-  const bool include_pad = attrs.Bool("count_include_pad");
+  const Divisor divisor(attrs);
   TensorSpec spec;
   TensorView input;
   absl::Status s = MakeContiguous(context, inputs[0], out.dtype, &spec, &input);
   if (!s.ok()) return s;
   return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    const T* counts = ColumnCounts<T>(context, plane.w, include_pad);
+    const T* counts = ColumnCounts<T>(context, plane.w, divisor);
     if (counts == nullptr) {
       return absl::ResourceExhaustedError("[avg_pool2d] no scratch memory.");
     }
@@ -144,14 +165,13 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
         const T* from = input.as<T>() + p * plane.in_size();
         T* to = outputs[0].as<T>() + p * plane.out_size();
         const PoolPlane* geometry = &plane;
+        const Divisor* by = &divisor;
         if (plane.w.stride == 1) {
-          Vectorised<AvgPoolBody<T, 1>>(from, to, geometry, counts,
-                                        include_pad);
+          Vectorised<AvgPoolBody<T, 1>>(from, to, geometry, counts, by);
         } else if (plane.w.stride == 2) {
-          Vectorised<AvgPoolBody<T, 2>>(from, to, geometry, counts,
-                                        include_pad);
+          Vectorised<AvgPoolBody<T, 2>>(from, to, geometry, counts, by);
         } else {
-          AvgPoolBody<T, 0>::Run(from, to, geometry, counts, include_pad);
+          AvgPoolBody<T, 0>::Run(from, to, geometry, counts, by);
         }
       }
     });
@@ -164,14 +184,14 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
   if (out.numel() == 0) return absl::OkStatus();
   PoolPlane plane = PlaneSizes(out.shape, inputs[0].spec->shape);
   ReadWindow(attrs, /*dilated=*/false, &plane);
-  const bool include_pad = attrs.Bool("count_include_pad");
+  const Divisor divisor(attrs);
   TensorSpec spec;
   TensorView grad;
   absl::Status s = MakeContiguous(context, inputs[0], out.dtype, &spec, &grad);
   if (!s.ok()) return s;
   return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    const T* counts = ColumnCounts<T>(context, plane.w, include_pad);
+    const T* counts = ColumnCounts<T>(context, plane.w, divisor);
     if (counts == nullptr) {
       return absl::ResourceExhaustedError(
           "[avg_pool2d_backward] no scratch memory.");
@@ -180,11 +200,11 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
     ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
         const PoolPlane* geometry = &plane;
+        const Divisor* by = &divisor;
         const T* columns = counts;
         const T* from = grad.as<T>() + p * plane.out_size();
         T* to = outputs[0].as<T>() + p * plane.in_size();
-        Vectorised<AvgPoolBackwardBody<T>>(from, to, geometry, columns,
-                                           include_pad);
+        Vectorised<AvgPoolBackwardBody<T>>(from, to, geometry, columns, by);
       }
     });
     return absl::OkStatus();

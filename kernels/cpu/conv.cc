@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d and its two gradients: float32 through oneDNN, the rest unfolded.
+// conv2d, conv3d and their two gradients each: float32 through oneDNN, the rest
+// unfolded.
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/conv_shape.h"
@@ -9,7 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dnnl_engine.h"
 #include "kernels/cpu/dtype_dispatch.h"
-#include "ops/op_id.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {
@@ -20,7 +21,7 @@ using dnnl::memory;
 // the other path.
 bool FitsDnnl(const ConvShape& s) {
   constexpr int64_t kLimit = 1 << 28, kWindow = 1 << 14;
-  for (const WindowAxis& axis : {s.h, s.w}) {
+  for (const WindowAxis& axis : {s.d, s.h, s.w}) {
     if (axis.kernel > kWindow || axis.stride > kWindow ||
         axis.padding > kWindow || axis.dilation > kWindow ||
         axis.size > kLimit || axis.out > kLimit) {
@@ -31,25 +32,28 @@ bool FitsDnnl(const ConvShape& s) {
          s.in_plane() <= kLimit && s.out_plane() <= kLimit;
 }
 
+// The axes that the op has.
+absl::InlinedVector<const WindowAxis*, 3> Axes(const ConvShape& s) {
+  if (s.axes == 2) return {&s.h, &s.w};
+  return {&s.d, &s.h, &s.w};
+}
+
 DnnlKey ConvKey(OpId op, const KernelContext& context, const ConvShape& s,
                 bool bias) {
-  return {static_cast<int64_t>(op),
-          context.num_threads,
-          bias,
-          s.n,
-          s.in_channels,
-          s.out_channels,
-          s.groups,
-          s.h.size,
-          s.w.size,
-          s.h.kernel,
-          s.w.kernel,
-          s.h.stride,
-          s.w.stride,
-          s.h.padding,
-          s.w.padding,
-          s.h.dilation,
-          s.w.dilation};
+  DnnlKey key = {static_cast<int64_t>(op),
+                 context.num_threads,
+                 bias,
+                 s.n,
+                 s.in_channels,
+                 s.out_channels,
+                 s.groups};
+  for (const WindowAxis* axis : Axes(s)) {
+    for (int64_t field : {axis->size, axis->kernel, axis->stride, axis->padding,
+                          axis->dilation}) {
+      key.push_back(field);
+    }
+  }
+  return key;
 }
 
 // A convolution's memory descriptions: as the tensors lie, and left to oneDNN.
@@ -61,31 +65,34 @@ struct ConvMemory {
   ConvMemory(const ConvShape& s, bool with_bias) {
     const auto f32 = memory::data_type::f32;
     const auto any = memory::format_tag::any;
-    const memory::dims in = {s.n, s.in_channels, s.h.size, s.w.size};
-    const memory::dims out = {s.n, s.out_channels, s.h.out, s.w.out};
-    memory::dims w = {s.out_channels, s.in_channels, s.h.kernel, s.w.kernel};
-    auto weight_tag = memory::format_tag::oihw;
-    if (s.groups > 1) {
-      w = {s.groups, s.group_out(), s.group_in(), s.h.kernel, s.w.kernel};
-      weight_tag = memory::format_tag::goihw;
+    using Tag = memory::format_tag;
+    memory::dims in = {s.n, s.in_channels}, out = {s.n, s.out_channels};
+    memory::dims w = {s.out_channels, s.in_channels};
+    if (s.groups > 1) w = {s.groups, s.group_out(), s.group_in()};
+    for (const WindowAxis* axis : Axes(s)) {
+      in.push_back(axis->size);
+      out.push_back(axis->out);
+      w.push_back(axis->kernel);
     }
-    input = memory::desc(in, f32, memory::format_tag::nchw);
-    output = memory::desc(out, f32, memory::format_tag::nchw);
-    weight = memory::desc(w, f32, weight_tag);
+    // Tags only count dimensions: abcd is nchw, oihw, ...
+    const Tag tags[] = {Tag::abcd, Tag::abcde, Tag::abcdef};
+    input = memory::desc(in, f32, tags[in.size() - 4]);
+    output = memory::desc(out, f32, tags[out.size() - 4]);
+    weight = memory::desc(w, f32, tags[w.size() - 4]);
     any_input = memory::desc(in, f32, any);
     any_output = memory::desc(out, f32, any);
     any_weight = memory::desc(w, f32, any);
     if (with_bias) {
       bias = memory::desc({s.out_channels}, f32, memory::format_tag::x);
     }
-    for (const WindowAxis& axis : {s.h, s.w}) {
-      strides.push_back(axis.stride);
-      dilates.push_back(axis.dilation - 1);
-      before.push_back(axis.padding);
+    for (const WindowAxis* axis : Axes(s)) {
+      strides.push_back(axis->stride);
+      dilates.push_back(axis->dilation - 1);
+      before.push_back(axis->padding);
       // What the windows reach beyond the far edge; less than nothing where
       // the last elements are not used.
-      after.push_back((axis.out - 1) * axis.stride - axis.size +
-                      (axis.kernel - 1) * axis.dilation + 1 - axis.padding);
+      after.push_back((axis->out - 1) * axis->stride - axis->size +
+                      (axis->kernel - 1) * axis->dilation + 1 - axis->padding);
     }
   }
 
@@ -146,12 +153,13 @@ std::unique_ptr<DnnlOp> MakeBackwardWeight(const ConvShape& s) {
 
 // Runs the op through oneDNN; false when it has to be unfolded instead.
 template <typename Make>
-bool TryDnnl(KernelContext& context, OpId id, const ConvShape& s, bool bias,
-             Make make, absl::Span<void* const> data, absl::Status* status) {
+bool TryDnnl(KernelContext& context, const Attrs& attrs, const ConvShape& s,
+             bool bias, Make make, absl::Span<void* const> data,
+             absl::Status* status) {
   if (!FitsDnnl(s)) return false;
   UseDnnlThreads(context);
   absl::StatusOr<DnnlOp*> op =
-      CachedDnnlOp(ConvKey(id, context, s, bias), make);
+      CachedDnnlOp(ConvKey(attrs.schema().id, context, s, bias), make);
   if (!op.ok()) return false;
   *status = (*op)->Run(context, data);
   return true;
@@ -177,22 +185,28 @@ ConvShape MakeConvShape(const Attrs& attrs, absl::Span<const int64_t> input,
                         absl::Span<const int64_t> weight,
                         absl::Span<const int64_t> output) {
   ConvShape s;
-  const size_t c = input.size() - 3;
+  s.axes = static_cast<int>(weight.size()) - 2;
+  const size_t c = input.size() - s.axes - 1;
   s.n = c == 0 ? 1 : input[0];
   s.in_channels = input[c];
   s.out_channels = weight[0];
   s.groups = attrs.Int("groups");
-  WindowAxis* axes[2] = {&s.h, &s.w};
+  WindowAxis* axes[3] = {&s.d, &s.h, &s.w};
   const Dims &stride = attrs.Ints("stride"), &padding = attrs.Ints("padding"),
              &dilation = attrs.Ints("dilation");
-  for (int i = 0; i < 2; ++i) {
-    *axes[i] = {weight[2 + i], stride[i],        padding[i],
-                dilation[i],   input[c + 1 + i], output[c + 1 + i]};
+  for (int i = 0; i < s.axes; ++i) {
+    *axes[3 - s.axes + i] = {weight[2 + i],    stride[i],
+                             padding[i],       dilation[i],
+                             input[c + 1 + i], output[c + 1 + i]};
   }
   return s;
 }
 
-HOLDFAST_CPU_KERNEL(conv2d) {
+namespace {
+
+absl::Status Conv(KernelContext& context, const Attrs& attrs,
+                  absl::Span<const TensorView> inputs,
+                  absl::Span<const TensorView> outputs) {
   const TensorSpec& out = *outputs[0].spec;
   if (out.numel() == 0) return absl::OkStatus();
   const ConvShape shape = MakeConvShape(attrs, inputs[0].spec->shape,
@@ -205,8 +219,7 @@ HOLDFAST_CPU_KERNEL(conv2d) {
   const bool bias = views[2].present();
   if (out.dtype == DType::kFloat32 && shape.in_channels > 0 &&
       TryDnnl(
-          context, OpId::conv2d, shape, bias,
-          [&] { return MakeForward(shape, bias); },
+          context, attrs, shape, bias, [&] { return MakeForward(shape, bias); },
           {views[0].data, views[1].data, outputs[0].data, views[2].data}, &s)) {
     return s;
   }
@@ -217,7 +230,9 @@ HOLDFAST_CPU_KERNEL(conv2d) {
   });
 }
 
-HOLDFAST_CPU_KERNEL(conv2d_backward_input) {
+absl::Status ConvBackwardInput(KernelContext& context, const Attrs& attrs,
+                               absl::Span<const TensorView> inputs,
+                               absl::Span<const TensorView> outputs) {
   const TensorSpec& out = *outputs[0].spec;
   if (out.numel() == 0) return absl::OkStatus();
   const ConvShape shape = MakeConvShape(attrs, out.shape, inputs[1].spec->shape,
@@ -229,7 +244,7 @@ HOLDFAST_CPU_KERNEL(conv2d_backward_input) {
   if (!s.ok()) return s;
   if (out.dtype == DType::kFloat32 &&
       TryDnnl(
-          context, OpId::conv2d_backward_input, shape, false,
+          context, attrs, shape, false,
           [&] { return MakeBackwardInput(shape); },
           {views[0].data, views[1].data, outputs[0].data}, &s)) {
     return s;
@@ -241,7 +256,9 @@ HOLDFAST_CPU_KERNEL(conv2d_backward_input) {
   });
 }
 
-HOLDFAST_CPU_KERNEL(conv2d_backward_weight) {
+absl::Status ConvBackwardWeight(KernelContext& context, const Attrs& attrs,
+                                absl::Span<const TensorView> inputs,
+                                absl::Span<const TensorView> outputs) {
   const TensorSpec& out = *outputs[0].spec;
   if (out.numel() == 0) return absl::OkStatus();
   const ConvShape shape = MakeConvShape(attrs, inputs[1].spec->shape, out.shape,
@@ -254,7 +271,7 @@ HOLDFAST_CPU_KERNEL(conv2d_backward_weight) {
   // An empty batch has a gradient, of zeros: the unfolded form gives it.
   if (out.dtype == DType::kFloat32 && shape.n > 0 &&
       TryDnnl(
-          context, OpId::conv2d_backward_weight, shape, false,
+          context, attrs, shape, false,
           [&] { return MakeBackwardWeight(shape); },
           {views[0].data, views[1].data, outputs[0].data}, &s)) {
     return s;
@@ -265,5 +282,19 @@ HOLDFAST_CPU_KERNEL(conv2d_backward_weight) {
                                          views[1].as<T>(), outputs[0].as<T>());
   });
 }
+
+}  // namespace
+
+#define HOLDFAST_CONV_KERNEL(name, function)          \
+  HOLDFAST_CPU_KERNEL(name) {                         \
+    return function(context, attrs, inputs, outputs); \
+  }
+HOLDFAST_CONV_KERNEL(conv2d, Conv)
+HOLDFAST_CONV_KERNEL(conv3d, Conv)
+HOLDFAST_CONV_KERNEL(conv2d_backward_input, ConvBackwardInput)
+HOLDFAST_CONV_KERNEL(conv3d_backward_input, ConvBackwardInput)
+HOLDFAST_CONV_KERNEL(conv2d_backward_weight, ConvBackwardWeight)
+HOLDFAST_CONV_KERNEL(conv3d_backward_weight, ConvBackwardWeight)
+#undef HOLDFAST_CONV_KERNEL
 
 }  // namespace holdfast

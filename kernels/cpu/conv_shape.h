@@ -17,19 +17,22 @@
 
 namespace holdfast {
 
-// input [n, in_channels, h.size, w.size], weight [out_channels,
-// in_channels / groups, h.kernel, w.kernel], output [n, out_channels, h.out,
-// w.out]; all contiguous.
+// input [n, in_channels, d.size, h.size, w.size], weight [out_channels,
+// in_channels / groups, d.kernel, h.kernel, w.kernel], output [n, out_channels,
+// d.out, h.out, w.out]; all contiguous. Two axes: d is all ones.
 struct ConvShape {
   int64_t n = 1, in_channels = 1, out_channels = 1, groups = 1;
-  WindowAxis h, w;
+  int axes = 2;
+  WindowAxis d, h, w;
 
-  int64_t in_plane() const { return h.size * w.size; }
-  int64_t out_plane() const { return h.out * w.out; }
+  // Elements of one channel.
+  int64_t in_plane() const { return d.size * h.size * w.size; }
+  int64_t out_plane() const { return d.out * h.out * w.out; }
+  int64_t kernel() const { return d.kernel * h.kernel * w.kernel; }
   // Of one group.
   int64_t group_in() const { return in_channels / groups; }
   int64_t group_out() const { return out_channels / groups; }
-  int64_t taps() const { return group_in() * h.kernel * w.kernel; }
+  int64_t taps() const { return group_in() * kernel(); }
 };
 
 // Shapes may lack the batch dimension.

@@ -18,51 +18,85 @@ namespace {
 // Positions per block: the columns of a common layer stay in L2.
 constexpr int64_t kPositions = 256;
 
-// Calls fn(tap, column offset b, input offset) for every window element of
-// positions [first, first + count) that is inside the input. The tap's row of
-// the column matrix is handled as a whole by one thread.
-template <typename Visit>
-void ForEachTap(const KernelContext& context, const ConvShape& s, int64_t first,
-                int64_t count, Visit visit) {
-  const int64_t kernel = s.h.kernel * s.w.kernel;
-  ParallelFor(
-      context, s.group_in(), std::max<int64_t>(1, 8192 / (kernel * count)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c) {
-          for (int64_t ky = 0; ky < s.h.kernel; ++ky) {
-            for (int64_t kx = 0; kx < s.w.kernel; ++kx) {
-              const int64_t tap = (c * s.h.kernel + ky) * s.w.kernel + kx;
-              for (int64_t i = 0; i < count; ++i) {
-                const int64_t position = first + i;
-                const int64_t y =
-                    s.h.Start(position / s.w.out) + ky * s.h.dilation;
-                const int64_t x =
-                    s.w.Start(position % s.w.out) + kx * s.w.dilation;
-                const bool inside =
-                    y >= 0 && y < s.h.size && x >= 0 && x < s.w.size;
-                visit(tap * count + i,
-                      inside ? c * s.in_plane() + y * s.w.size + x : -1);
-              }
-            }
-          }
-        }
-      });
+// Calls run(column, input, step, length) for every run of window elements of
+// positions [first, first + count) that lie in one row of the input: columns
+// `column`, + 1, ... hold the elements at `input`, + step, ...; input < 0:
+// outside. The tap's row of the column matrix is handled as a whole by one
+// thread.
+template <typename Run>
+void ForEachRun(const KernelContext& context, const ConvShape& s, int64_t first,
+                int64_t count, Run run) {
+  const auto row_of_tap = [&](int64_t tap, int64_t c, int64_t kz, int64_t ky,
+                              int64_t kx) {
+    const int64_t x_first = s.w.FirstWindow(kx);
+    const int64_t x_end = std::max(x_first, s.w.EndWindow(kx));
+    int64_t column = tap * count;
+    for (int64_t done = 0; done < count;) {
+      const int64_t row = (first + done) / s.w.out;
+      const int64_t begin = (first + done) % s.w.out;
+      const int64_t end = std::min(s.w.out, begin + count - done);
+      const int64_t z = s.d.Start(row / s.h.out) + kz * s.d.dilation;
+      const int64_t y = s.h.Start(row % s.h.out) + ky * s.h.dilation;
+      const bool inside = z >= 0 && z < s.d.size && y >= 0 && y < s.h.size;
+      const int64_t low = inside ? std::clamp(x_first, begin, end) : end;
+      const int64_t high = inside ? std::clamp(x_end, low, end) : end;
+      if (low > begin) run(column, int64_t{-1}, s.w.stride, low - begin);
+      if (high > low) {
+        run(column + low - begin,
+            c * s.in_plane() + (z * s.h.size + y) * s.w.size + s.w.Start(low) +
+                kx * s.w.dilation,
+            s.w.stride, high - low);
+      }
+      if (end > high) {
+        run(column + high - begin, int64_t{-1}, s.w.stride, end - high);
+      }
+      column += end - begin;
+      done += end - begin;
+    }
+  };
+  ParallelFor(context, s.group_in(),
+              std::max<int64_t>(1, 8192 / (s.kernel() * count)),
+              [&](int64_t c_begin, int64_t c_end) {
+                int64_t tap = c_begin * s.kernel();
+                for (int64_t c = c_begin; c < c_end; ++c) {
+                  for (int64_t kz = 0; kz < s.d.kernel; ++kz) {
+                    for (int64_t ky = 0; ky < s.h.kernel; ++ky) {
+                      for (int64_t kx = 0; kx < s.w.kernel; ++kx) {
+                        row_of_tap(tap++, c, kz, ky, kx);
+                      }
+                    }
+                  }
+                }
+              });
 }
 
 template <typename T>
 void Unfold(const KernelContext& context, const ConvShape& s, const T* input,
             int64_t first, int64_t count, T* columns) {
-  ForEachTap(context, s, first, count, [&](int64_t column, int64_t at) {
-    columns[column] = at < 0 ? T{0} : input[at];
-  });
+  ForEachRun(context, s, first, count,
+             [&](int64_t column, int64_t at, int64_t step, int64_t length) {
+               T* to = columns + column;
+               if (at < 0) {
+                 std::fill(to, to + length, T{0});
+               } else if (step == 1) {
+                 std::copy(input + at, input + at + length, to);
+               } else {
+                 for (int64_t i = 0; i < length; ++i)
+                   to[i] = input[at + i * step];
+               }
+             });
 }
 
 template <typename T>
 void FoldAdd(const KernelContext& context, const ConvShape& s, const T* columns,
              int64_t first, int64_t count, T* input) {
-  ForEachTap(context, s, first, count, [&](int64_t column, int64_t at) {
-    if (at >= 0) input[at] += columns[column];
-  });
+  ForEachRun(context, s, first, count,
+             [&](int64_t column, int64_t at, int64_t step, int64_t length) {
+               if (at < 0) return;
+               const T* from = columns + column;
+               for (int64_t i = 0; i < length; ++i)
+                 input[at + i * step] += from[i];
+             });
 }
 
 absl::Status NoScratch(int64_t bytes) {
