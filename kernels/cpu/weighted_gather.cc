@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// weighted_gather and its two gradients, the primitives of sampling at
+// positions that a tensor gives. Each is linear in two of three tensors: input
+// [N,C,L], weight [N,K,P] and output (or grad) [N,C,P]; the index [N,K,P] ties
+// them together.
+#include <algorithm>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/index_loops.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/vectorised.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+namespace {
+
+// Columns at a time: a block's index and weights stay in cache for every
+// channel.
+constexpr int64_t kBlock = 512;
+
+struct Sizes {
+  int64_t n, channels, length, taps, columns;
+};
+
+// The index, contiguous and checked. No client can change it any more: it is
+// the runner's copy (kChecksData).
+absl::StatusOr<const int64_t*> CheckedIndex(KernelContext& context,
+                                            const Attrs& attrs,
+                                            const TensorView& index,
+                                            int64_t length) {
+  TensorSpec spec;
+  TensorView view;
+  absl::Status s = MakeContiguous(context, index, DType::kInt64, &spec, &view);
+  if (!s.ok()) return s;
+  const int64_t* const values = view.as<int64_t>();
+  const int64_t count = index.spec->numel();
+  FirstBadIndex bad;
+  ParallelFor(context, count, 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (values[i] < -1 || values[i] >= length) return bad.Record(values[i]);
+    }
+  });
+  if (!bad.seen()) return values;
+  return absl::OutOfRangeError(
+      absl::StrCat("[", attrs.schema().name, "] index ", bad.value(),
+                   " is out of bounds for ", length, " elements."));
+}
+
+// to[p] += factor[p] * from[at[p]], where at[p] is not -1. REQUIRES: from has
+// an element.
+template <typename T>
+struct GatherBody {
+  static HOLDFAST_INLINE int Run(const T* __restrict from,
+                                 const int64_t* __restrict at,
+                                 const T* __restrict factor, int64_t n,
+                                 T* __restrict to) {
+    for (int64_t p = 0; p < n; ++p) {
+      // Reads where it need not: a conditional load would be scalar code.
+      const int64_t i = at[p] < 0 ? 0 : at[p];
+      const T product = factor[p] * from[i];
+      to[p] += at[p] < 0 ? T{0} : product;
+    }
+    return 0;
+  }
+};
+
+template <typename T>
+void Gather(const Sizes& s, const T* input, const int64_t* index,
+            const T* weight, int64_t begin, int64_t end, T* out) {
+  for (int64_t c = 0; c < s.channels; ++c) {
+    const T* plane = input + c * s.length;
+    T* to = out + c * s.columns + begin;
+    std::fill(to, to + (end - begin), T{0});
+    for (int64_t k = 0; k < s.taps && s.length > 0; ++k) {
+      const int64_t at = k * s.columns + begin;
+      Vectorised<GatherBody<T>>(plane, index + at, weight + at, end - begin,
+                                to);
+    }
+  }
+}
+
+template <typename T>
+void ScatterChannel(const Sizes& s, const T* grad, const int64_t* index,
+                    const T* weight, T* out) {
+  std::fill(out, out + s.length, T{0});
+  for (int64_t k = 0; k < s.taps; ++k) {
+    const int64_t* at = index + k * s.columns;
+    const T* w = weight + k * s.columns;
+    for (int64_t p = 0; p < s.columns; ++p) {
+      if (at[p] >= 0) out[at[p]] += w[p] * grad[p];
+    }
+  }
+}
+
+template <typename T>
+void GatherDots(const Sizes& s, const T* grad, const int64_t* index,
+                const T* input, int64_t begin, int64_t end, T* out) {
+  for (int64_t k = 0; k < s.taps; ++k) {
+    std::fill(out + k * s.columns + begin, out + k * s.columns + end, T{0});
+  }
+  for (int64_t c = 0; c < s.channels; ++c) {
+    const T* plane = input + c * s.length;
+    const T* from = grad + c * s.columns + begin;
+    for (int64_t k = 0; k < s.taps && s.length > 0; ++k) {
+      const int64_t at = k * s.columns + begin;
+      Vectorised<GatherBody<T>>(plane, index + at, from, end - begin, out + at);
+    }
+  }
+}
+
+// Calls fn(image, first column, end column) over blocks of columns.
+template <typename F>
+void ForEachBlock(const KernelContext& context, const Sizes& s, F fn) {
+  const int64_t blocks = (s.columns + kBlock - 1) / kBlock;
+  ParallelFor(context, s.n * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b % blocks * kBlock;
+      fn(b / blocks, first, std::min(s.columns, first + kBlock));
+    }
+  });
+}
+
+Sizes ReadSizes(const TensorSpec& planes, int64_t length,
+                const TensorSpec& index) {
+  return {planes.shape[0], planes.shape[1], length, index.shape[1],
+          index.shape[2]};
+}
+
+// Operands 0 and 2, contiguous.
+absl::Status Operands(KernelContext& context,
+                      absl::Span<const TensorView> inputs, TensorSpec* specs,
+                      TensorView* views) {
+  const DType dtype = inputs[0].spec->dtype;
+  absl::Status s =
+      MakeContiguous(context, inputs[0], dtype, &specs[0], &views[0]);
+  if (!s.ok()) return s;
+  return MakeContiguous(context, inputs[2], dtype, &specs[1], &views[1]);
+}
+
+}  // namespace
+
+HOLDFAST_CPU_KERNEL(weighted_gather) {
+  const TensorSpec& out = *outputs[0].spec;
+  const Sizes s = ReadSizes(out, inputs[0].spec->shape[2], *inputs[1].spec);
+  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
+  if (!index.ok()) return index.status();
+  if (out.numel() == 0) return absl::OkStatus();
+  TensorSpec specs[2];
+  TensorView views[2];
+  absl::Status status = Operands(context, inputs, specs, views);
+  if (!status.ok()) return status;
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
+      const int64_t taps = n * s.taps * s.columns;
+      Gather<T>(s, views[0].as<T>() + n * s.channels * s.length, *index + taps,
+                views[1].as<T>() + taps, begin, end,
+                outputs[0].as<T>() + n * s.channels * s.columns);
+    });
+    return absl::OkStatus();
+  });
+}
+
+HOLDFAST_CPU_KERNEL(weighted_gather_backward_input) {
+  const TensorSpec& out = *outputs[0].spec;
+  const Sizes s = ReadSizes(out, out.shape[2], *inputs[1].spec);
+  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
+  if (!index.ok()) return index.status();
+  if (out.numel() == 0) return absl::OkStatus();
+  TensorSpec specs[2];
+  TensorView views[2];
+  absl::Status status = Operands(context, inputs, specs, views);
+  if (!status.ok()) return status;
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    ParallelFor(context, s.n * s.channels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t taps = p / s.channels * s.taps * s.columns;
+        ScatterChannel<T>(s, views[0].as<T>() + p * s.columns, *index + taps,
+                          views[1].as<T>() + taps,
+                          outputs[0].as<T>() + p * s.length);
+      }
+    });
+    return absl::OkStatus();
+  });
+}
+
+HOLDFAST_CPU_KERNEL(weighted_gather_backward_weight) {
+  const TensorSpec& out = *outputs[0].spec;
+  const Sizes s =
+      ReadSizes(*inputs[0].spec, inputs[2].spec->shape[2], *inputs[1].spec);
+  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
+  if (!index.ok()) return index.status();
+  if (out.numel() == 0) return absl::OkStatus();
+  TensorSpec specs[2];
+  TensorView views[2];
+  absl::Status status = Operands(context, inputs, specs, views);
+  if (!status.ok()) return status;
+  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
+      const int64_t taps = n * s.taps * s.columns;
+      GatherDots<T>(s, views[0].as<T>() + n * s.channels * s.columns,
+                    *index + taps, views[1].as<T>() + n * s.channels * s.length,
+                    begin, end, outputs[0].as<T>() + taps);
+    });
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace holdfast
