@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathers the op cases: a line per family's file."""
 
+import op_cases_conv  # noqa: F401
 import op_cases_index  # noqa: F401
 import op_cases_linalg  # noqa: F401
 import op_cases_neural  # noqa: F401
+import op_cases_pool  # noqa: F401
 import op_cases_products  # noqa: F401
 import op_cases_reduce  # noqa: F401
+import op_cases_resample  # noqa: F401
 import op_cases_scan  # noqa: F401
 import op_cases_sort  # noqa: F401
 import op_cases_statistics  # noqa: F401

@@ -15,14 +15,26 @@ from .dropout import *  # noqa: F401,F403
 from .dropout import __all__ as _dropout
 from .embedding import *  # noqa: F401,F403
 from .embedding import __all__ as _embedding
+from .local_response import *  # noqa: F401,F403
+from .local_response import __all__ as _local_response
 from .loss import *  # noqa: F401,F403
 from .loss import __all__ as _loss
 from .loss_binary import *  # noqa: F401,F403
 from .loss_binary import __all__ as _loss_binary
 from .normalization import *  # noqa: F401,F403
 from .normalization import __all__ as _normalization
+from .padding import *  # noqa: F401,F403
+from .padding import __all__ as _padding
 from .pooling import *  # noqa: F401,F403
 from .pooling import __all__ as _pooling
+from .pooling_adaptive import *  # noqa: F401,F403
+from .pooling_adaptive import __all__ as _pooling_adaptive
+from .resampling import *  # noqa: F401,F403
+from .resampling import __all__ as _resampling
+from .sampling import *  # noqa: F401,F403
+from .sampling import __all__ as _sampling
+from .shuffling import *  # noqa: F401,F403
+from .shuffling import __all__ as _shuffling
 from .sizes import refuse  # noqa: F401
 
 __all__ = [
@@ -31,10 +43,16 @@ __all__ = [
     *_conv,
     *_dropout,
     *_embedding,
+    *_local_response,
     *_loss,
     *_loss_binary,
     *_normalization,
+    *_padding,
     *_pooling,
+    *_pooling_adaptive,
+    *_resampling,
+    *_sampling,
+    *_shuffling,
 ]
 
 __getattr__ = module_getattr("torch.nn.functional")

@@ -1,24 +1,100 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pooling over windows of [N, C, H, W] or [C, H, W]."""
+"""Pooling over windows of [N, C, ...] or [C, ...] with one to three sizes.
+
+The ops pool planes. Three dimensions are two steps: planes, then depth.
+"""
+
+import math
 
 from holdfast import _C
-from holdfast.errors import UnsupportedError
 
-from .sizes import pair
+from .sizes import shape_text, spread
 
 __all__ = [
-    "adaptive_avg_pool2d",
-    "adaptive_max_pool2d",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
 ]
 
 _ops = _C.ops
+
+
+def check_rank(name, input, axes):
+    """RuntimeError unless the input has `axes` dimensions and one or two more."""
+    if input.dim() not in (axes + 1, axes + 2):
+        raise RuntimeError(
+            f"[{name}] Expected {axes + 1}D or {axes + 2}D (batch mode) tensor "
+            f"for input, but got: {shape_text(input)}"
+        )
+
+
+def as_planes(input):
+    """[N, C, D, H, W] as the images [N, C*D, H, W]."""
+    n, c, d, h, w = input.shape
+    return input.reshape(n, c * d, h, w)
+
+
+def max_over_depth(input, over_planes, over_depth, with_indices=True):
+    """Largest elements and their positions in D*H*W of [N, C, D, H, W].
+
+    `over_planes` and `over_depth` pool the last two dimensions; the second one
+    leaves the last as it is.
+    """
+    if input.dim() == 4:
+        result = max_over_depth(
+            input.unsqueeze(0), over_planes, over_depth, with_indices
+        )
+        return tuple(x if x is None else x.squeeze(0) for x in result)
+    n, c, d, h, w = input.shape
+    values, inner = over_planes(as_planes(input))
+    oh, ow = values.shape[-2:]
+    values, outer = over_depth(values.reshape(n, c, d, oh * ow))
+    shape = (n, c, values.shape[2], oh, ow)
+    if not with_indices:
+        return values.reshape(shape), None
+    inner = _ops.max_pool2d_gather(inner.reshape(n, c, d, oh * ow), outer)
+    indices = inner + outer.floor_divide(oh * ow) * (h * w)
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def _stride(stride, kernel_size):
+    """PyTorch reads an empty stride as the default too."""
+    return kernel_size if stride is None or stride == () else stride
+
+
+def _row(value, other):
+    """A one-dimensional argument as that of images of one row."""
+    return (other, *spread(value, 1))
+
+
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
+):
+    """Largest element of each window of the last dimension, and its position."""
+    check_rank("max_pool1d", input, 1)
+    output, indices = max_pool2d_with_indices(
+        input.unsqueeze(-2),
+        _row(kernel_size, 1),
+        _row(_stride(stride, kernel_size), 1),
+        _row(padding, 0),
+        _row(dilation, 1),
+        ceil_mode,
+    )
+    return output.squeeze(-2), indices.squeeze(-2)
 
 
 def max_pool2d_with_indices(
@@ -30,9 +106,49 @@ def max_pool2d_with_indices(
             input.unsqueeze(0), kernel_size, stride, padding, dilation, ceil_mode
         )
         return output.squeeze(0), indices.squeeze(0)
-    # PyTorch reads an empty stride as the default too.
-    stride = kernel_size if stride is None or stride == () else stride
+    stride = _stride(stride, kernel_size)
     return _ops.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _max_pool3d(input, kernel, stride, padding, dilation, ceil_mode, indices):
+    check_rank("max_pool3d", input, 3)
+    k, s = spread(kernel, 3), spread(_stride(stride, kernel), 3)
+    p, d = spread(padding, 3), spread(dilation, 3)
+
+    def over_planes(x):
+        return _ops.max_pool2d(x, k[1:], s[1:], p[1:], d[1:], ceil_mode)
+
+    def over_depth(x):
+        return _ops.max_pool2d(x, (k[0], 1), (s[0], 1), (p[0], 0), (d[0], 1), ceil_mode)
+
+    return max_over_depth(input, over_planes, over_depth, indices)
+
+
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
+):
+    """Largest element of each window of [N, C, D, H, W] or [C, D, H, W], and its
+    int64 position in D*H*W."""
+    return _max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool1d(
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode=False,
+    return_indices=False,
+):
+    """Largest element of each window of [N, C, L] or [C, L].
+
+    With `return_indices`, also the int64 positions in the last dimension.
+    """
+    both = max_pool1d_with_indices(
+        input, kernel_size, stride, padding, dilation, ceil_mode
+    )
+    return both if return_indices else both[0]
 
 
 def max_pool2d(
@@ -54,7 +170,7 @@ def max_pool2d(
     return both if return_indices else both[0]
 
 
-def max_pool1d(
+def max_pool3d(
     input,
     kernel_size,
     stride=None,
@@ -63,17 +179,29 @@ def max_pool1d(
     ceil_mode=False,
     return_indices=False,
 ):
-    """max_pool2d over the last dimension of [N, C, L] or [C, L]."""
-    output, indices = max_pool2d_with_indices(
-        input.unsqueeze(-2),
-        (1, _single(kernel_size)),
-        None if stride is None else (1, _single(stride)),
-        (0, _single(padding)),
-        (1, _single(dilation)),
-        ceil_mode,
+    """Largest element of each window of [N, C, D, H, W] or [C, D, H, W].
+
+    With `return_indices`, also the int64 positions in D*H*W.
+    """
+    both = _max_pool3d(
+        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
     )
-    output = output.squeeze(-2)
-    return (output, indices.squeeze(-2)) if return_indices else output
+    return both if return_indices else both[0]
+
+
+def avg_pool1d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+):
+    """Mean of each window of the last dimension of [N, C, L] or [C, L]."""
+    check_rank("avg_pool1d", input, 1)
+    return avg_pool2d(
+        input.unsqueeze(-2),
+        _row(kernel_size, 1),
+        _row(_stride(stride, kernel_size), 1),
+        _row(padding, 0),
+        ceil_mode,
+        count_include_pad,
+    ).squeeze(-2)
 
 
 def avg_pool2d(
@@ -86,87 +214,124 @@ def avg_pool2d(
     divisor_override=None,
 ):
     """Mean of each window; `divisor_override` replaces the window's size."""
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
+    rest = (padding, ceil_mode, count_include_pad, divisor_override)
+    stride = _stride(stride, kernel_size)
     if input.dim() == 3:
-        return avg_pool2d(
-            input.unsqueeze(0),
-            kernel_size,
-            stride,
-            padding,
-            ceil_mode,
-            count_include_pad,
-            divisor_override,
-        ).squeeze(0)
-    stride = kernel_size if stride is None or stride == () else stride
-    if divisor_override is None:
-        return _ops.avg_pool2d(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad
-        )
-    if ceil_mode:
-        # Windows that reach over the edge are divided by a smaller number,
-        # which a factor cannot undo.
-        raise UnsupportedError(
-            "holdfast has no avg_pool2d(ceil_mode=True, divisor_override=...)."
-        )
-    height, width = pair(kernel_size)
-    mean = _ops.avg_pool2d(input, kernel_size, stride, padding, False, True)
-    return mean * (height * width / divisor_override)
+        image = input.unsqueeze(0)
+        return _ops.avg_pool2d(image, kernel_size, stride, *rest).squeeze(0)
+    return _ops.avg_pool2d(input, kernel_size, stride, *rest)
 
 
-def avg_pool1d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+def avg_pool3d(
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
 ):
-    """avg_pool2d over the last dimension of [N, C, L] or [C, L]."""
-    return avg_pool2d(
-        input.unsqueeze(-2),
-        (1, _single(kernel_size)),
-        None if stride is None else (1, _single(stride)),
-        (0, _single(padding)),
-        ceil_mode,
-        count_include_pad,
-    ).squeeze(-2)
+    """Mean of each window of [N, C, D, H, W] or [C, D, H, W].
 
-
-def adaptive_avg_pool2d(input, output_size):
-    """Mean over windows such that the output is output_size (H, W; None keeps).
-
-    The input's sizes must be multiples of it (NotImplementedError).
+    `divisor_override` replaces the window's size.
     """
-    return avg_pool2d(input, _window("adaptive_avg_pool2d", input, output_size))
+    check_rank("avg_pool3d", input, 3)
+    if input.dim() == 4:
+        batch = input.unsqueeze(0)
+        args = (padding, ceil_mode, count_include_pad, divisor_override)
+        return avg_pool3d(batch, kernel_size, stride, *args).squeeze(0)
+    k, s = spread(kernel_size, 3), spread(_stride(stride, kernel_size), 3)
+    p = spread(padding, 3)
+    rest = (ceil_mode, count_include_pad)
+    one = None if divisor_override is None else 1
+    planes = _ops.avg_pool2d(as_planes(input), k[1:], s[1:], p[1:], *rest, one)
+    n, c, d = input.shape[:3]
+    oh, ow = planes.shape[-2:]
+    columns = planes.reshape(n, c, d, oh * ow)
+    result = _ops.avg_pool2d(
+        columns, (k[0], 1), (s[0], 1), (p[0], 0), *rest, divisor_override
+    )
+    return result.reshape(n, c, result.shape[2], oh, ow)
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """Largest element over windows such that the output is output_size."""
-    window = _window("adaptive_max_pool2d", input, output_size)
-    return max_pool2d(input, window, return_indices=return_indices)
+def _lp_pool(axes, pool, input, norm_type, kernel_size, stride, ceil_mode):
+    size = math.prod(spread(kernel_size, axes))
+    mean = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    # As PyTorch has it: what is negative becomes zero.
+    return (mean.sign() * mean.abs().relu() * size).pow(1.0 / norm_type)
 
 
-def _window(name, input, output_size):
-    if input.dim() not in (3, 4):
-        raise RuntimeError(
-            f"[{name}] input must be [N, C, H, W] or [C, H, W]. "
-            f"Got {tuple(input.shape)}."
-        )
-    sizes = tuple(input.shape[-2:])
-    wanted = [
-        size if n is None else n
-        for n, size in zip(
-            (
-                (output_size, output_size)
-                if output_size is None or isinstance(output_size, int)
-                else tuple(output_size)
-            ),
-            sizes,
-        )
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^norm_type)^(1/norm_type) over windows of [N, C, L] or [C, L]."""
+    return _lp_pool(1, avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^norm_type)^(1/norm_type) over windows of [N, C, H, W]."""
+    return _lp_pool(2, avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^norm_type)^(1/norm_type) over windows of [N, C, D, H, W]."""
+    return _lp_pool(3, avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _unpool_size(axes, input, kernel, stride, padding, output_size):
+    k, p = spread(kernel, axes), spread(padding, axes)
+    s = spread(_stride(stride, kernel), axes)
+    default = [
+        (n - 1) * s[i] + k[i] - 2 * p[i] for i, n in enumerate(input.shape[-axes:])
     ]
-    if any(n <= 0 or size % n for n, size in zip(wanted, sizes)):
-        raise UnsupportedError(
-            f"holdfast has no {name} to sizes that do not divide the input's. "
-            f"Got input {sizes}, output {tuple(wanted)}."
+    if output_size is None:
+        return default
+    size = list(output_size)
+    if len(size) == axes + 2:
+        size = size[2:]
+    if len(size) != axes:
+        raise ValueError(
+            f"output_size should be a sequence containing {axes} or {axes + 2} "
+            f"elements, but it has a length of '{len(size)}'"
         )
-    return tuple(size // n for size, n in zip(sizes, wanted))
+    for d in range(axes):
+        low, high = default[d] - s[d], default[d] + s[d]
+        if not low < size[d] < high:
+            raise ValueError(
+                f'invalid output_size "{size}" (dim {d} must be between {low} and '
+                f"{high})"
+            )
+    return size
 
 
-def _single(value):
-    return value if isinstance(value, int) else value[0]
+def _max_unpool(axes, input, indices, kernel, stride, padding, output_size):
+    name = f"max_unpool{axes}d"
+    check_rank(name, input, axes)
+    if input.shape != indices.shape:
+        raise RuntimeError(
+            f"[{name}] Expected shape of indices to be same as that of the input "
+            f"tensor ({shape_text(input)}) but got indices tensor with shape: "
+            f"{shape_text(indices)}"
+        )
+    size = _unpool_size(axes, input, kernel, stride, padding, output_size)
+    lead = tuple(input.shape[:-axes])
+    total, count = math.prod(size), math.prod(input.shape[-axes:])
+    # Equal indices have equal values: one of them is written, not their sum.
+    zeros = _ops.full((*lead, total), 0, dtype=input.dtype)
+    flat = _ops.scatter(
+        zeros, -1, indices.reshape(*lead, count), input.reshape(*lead, count)
+    )
+    return flat.reshape(*lead, *size)
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Zeros, with max_pool1d's results at the indices it returned."""
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Zeros, with max_pool2d's results at the indices it returned."""
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Zeros, with max_pool3d's results at the indices it returned."""
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
