@@ -169,6 +169,34 @@ case(
 )
 
 
+def fraction(x, samples, out, k=2):
+    """Fractional max pooling with PyTorch's choice of windows."""
+    axes, result = len(out), np.zeros((*x.shape[:2], *out))
+    for n, c in np.ndindex(*x.shape[:2]):
+        starts = []
+        for i, (o, size) in enumerate(zip(out, x.shape[2:])):
+            u, alpha = samples[n, c, 1 - i if axes == 2 else i], (size - k) / (o - 1)
+            line = [int((j + u) * alpha) - int(u * alpha) for j in range(o - 1)]
+            starts.append([*line, size - k])
+        for at in np.ndindex(*out):
+            window = [slice(s[j], s[j] + k) for s, j in zip(starts, at)]
+            result[(n, c, *at)] = x[(n, c, *window)].max()
+    return result
+
+
+for shape, out in [((2, 2, 6, 5), (3, 2)), ((1, 2, 4, 3, 5), (2, 2, 3))]:
+    case(
+        f"nn.functional.fractional_max_pool{len(out)}d",
+        lambda hf, x, u, o=out: getattr(
+            hf.nn.functional, f"fractional_max_pool{len(o)}d"
+        )(x, 2, o, _random_samples=u),
+        lambda x, u, o=out: fraction(x, u, o),
+        distinct(shape),
+        np.random.default_rng(3).uniform(0, 1, (*shape[:2], len(out))),
+        grad=(0,),
+    )
+
+
 def response(x, size, alpha, beta, k):
     out = np.zeros_like(x)
     channels = x.shape[1]

@@ -58,9 +58,21 @@ contiguous_format, preserve_format, strided = (
     "preserve_format",
     "strided",
 )
+# What PyTorch has in both places.
+_IN_FUNCTIONAL = """
+    adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d channel_shuffle conv1d
+    conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d
+    max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle
+    pixel_shuffle pixel_unshuffle
+"""
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(
     "torch",
     submodules=("cuda", "daemon", "nn", "optim", "random", "testing", "utils"),
-    names={"Generator": "random", "load": "serialization", "save": "serialization"},
+    names={
+        "Generator": "random",
+        "load": "serialization",
+        "save": "serialization",
+        **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
+    },
 )

@@ -253,6 +253,38 @@ def test_unpool(axes):
         assert_close(our, their)
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+def test_fractional_max_pool(axes):
+    name = f"fractional_max_pool{axes}d"
+    array = normal(2, 3, *(9, 8, 7)[:axes])
+    samples = rng.uniform(0, 1, (2, 3, axes)).astype("float32")
+    for options in (dict(output_size=4), dict(output_ratio=0.5)):
+        ours, theirs = leaves([array])
+        our_values, our_at = getattr(F, name)(
+            ours[0],
+            2,
+            return_indices=True,
+            _random_samples=holdfast.tensor(samples),
+            **options,
+        )
+        values, at = getattr(torch.nn.functional, name)(
+            theirs[0],
+            2,
+            return_indices=True,
+            _random_samples=torch.from_numpy(samples),
+            **options,
+        )
+        assert_close(our_at, at)
+        assert_same_results(our_values, values, ours, theirs)
+    layer = getattr(nn, f"FractionalMaxPool{axes}d")(2, output_ratio=0.5)
+    assert layer(ours[0]).shape == values.shape
+
+
+def test_names_outside_of_nn():
+    for name in ("conv1d", "conv_transpose3d", "max_pool3d", "pixel_shuffle"):
+        assert getattr(holdfast, name) is getattr(F, name)
+
+
 def test_channel_shuffle():
     x = np.arange(12.0).reshape(1, 6, 2, 1)
     got = F.channel_shuffle(holdfast.tensor(x), 2).numpy()

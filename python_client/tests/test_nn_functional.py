@@ -115,5 +115,5 @@ def test_pool_and_pad_refusals():
     x = holdfast.ones(1, 1, 4, 4)
     with pytest.raises(RuntimeError, match="divisor must be not zero"):
         F.avg_pool2d(x, 2, divisor_override=0)
-    with pytest.raises(NotImplementedError, match="fractional_max_pool2d"):
-        F.fractional_max_pool2d
+    with pytest.raises(NotImplementedError, match="nn.functional.no_such"):
+        F.no_such

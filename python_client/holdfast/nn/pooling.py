@@ -310,3 +310,56 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Largest element of windows chosen so that the output is `output_size`."""
 
     axes = 3
+
+
+class _FractionalMaxPool(Module):
+    axes = 0
+
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
+        super().__init__()
+        axes = self.axes
+        self.kernel_size = spread(kernel_size, axes)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(
+                f"FractionalMaxPool{axes}d requires specifying either an output size, "
+                "or a pooling ratio, and not both"
+            )
+        self.output_size = None if output_size is None else spread(output_size, axes)
+        ratio = output_ratio
+        if ratio is not None and not isinstance(ratio, (tuple, list)):
+            ratio = (ratio,) * axes
+        if ratio is not None and not all(0 < r < 1 for r in ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
+        self.output_ratio = ratio
+
+    def forward(self, input):
+        functions = (F.fractional_max_pool2d, F.fractional_max_pool3d)
+        return functions[self.axes - 2](
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Largest elements of windows of H, W at random steps."""
+
+    axes = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Largest elements of windows of D, H, W at random steps."""
+
+    axes = 3

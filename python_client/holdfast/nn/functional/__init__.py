@@ -29,6 +29,8 @@ from .pooling import *  # noqa: F401,F403
 from .pooling import __all__ as _pooling
 from .pooling_adaptive import *  # noqa: F401,F403
 from .pooling_adaptive import __all__ as _pooling_adaptive
+from .pooling_fractional import *  # noqa: F401,F403
+from .pooling_fractional import __all__ as _pooling_fractional
 from .resampling import *  # noqa: F401,F403
 from .resampling import __all__ as _resampling
 from .sampling import *  # noqa: F401,F403
@@ -50,6 +52,7 @@ __all__ = [
     *_padding,
     *_pooling,
     *_pooling_adaptive,
+    *_pooling_fractional,
     *_resampling,
     *_sampling,
     *_shuffling,
