@@ -43,8 +43,6 @@ class OneThread {
                    size_t);                                                    \
   void name(potrf_)(const char*, const int*, T*, const int*, int*, size_t);    \
   void name(getrf_)(const int*, const int*, T*, const int*, int*, int*);       \
-  void name(getrs_)(const char*, const int*, const int*, const T*, const int*, \
-                    const int*, T*, const int*, int*, size_t);                 \
   void name(geqrf_)(const int*, const int*, T*, const int*, T*, T*,            \
                     const int*, int*);                                         \
   void name(orgqr_)(const int*, const int*, const int*, T*, const int*,        \
@@ -81,12 +79,6 @@ class OneThread {
   inline int getrf(int m, int n, T* a, int lda, int* pivots) {                 \
     int info = 0;                                                              \
     name(getrf_)(&m, &n, a, &lda, pivots, &info);                              \
-    return info;                                                               \
-  }                                                                            \
-  inline int getrs(char trans, int n, int columns, const T* a, int lda,        \
-                   const int* pivots, T* b, int ldb) {                         \
-    int info = 0;                                                              \
-    name(getrs_)(&trans, &n, &columns, a, &lda, pivots, b, &ldb, &info, 1);    \
     return info;                                                               \
   }                                                                            \
   inline int geqrf(int m, int n, T* a, int lda, T* tau, T* work, int lwork) {  \

@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
+#include "kernels/cpu/tiled_lapack.h"
 
 namespace holdfast {
 namespace {
@@ -42,7 +43,8 @@ class Exponential {
   // A, A^2, A^4, A^6, A^8, two sums, and pivots.
   static int64_t Scratch(int64_t n) { return 7 * n * n + n; }
 
-  Exponential(int64_t n, T* scratch) : n_(n), scratch_(scratch) {}
+  Exponential(const KernelContext& context, int64_t n, T* scratch)
+      : context_(context), n_(n), scratch_(scratch) {}
 
   // a = exp(a).
   void Run(T* a) {
@@ -86,7 +88,8 @@ class Exponential {
   }
 
   void Multiply(const T* a, const T* b, T* c) {
-    lapack::gemm('N', 'N', n_, n_, n_, T(1), a, n_, b, n_, T(0), c, n_);
+    tiled::Gemm(context_, 'N', 'N', n_, n_, n_, T(1), a, n_, b, n_, T(0), c,
+                n_);
   }
 
   // out = sum over i of b[first + 2 i] A^(2 i), for i < terms; A^0 is I.
@@ -109,8 +112,8 @@ class Exponential {
       const T* power = Matrix(term);
       for (int64_t i = 0; i < n_ * n_; ++i) sum[i] += factor * power[i];
     }
-    lapack::gemm('N', 'N', n_, n_, n_, T(1), Matrix(3), n_, sum, n_, T(1), out,
-                 n_);
+    tiled::Gemm(context_, 'N', 'N', n_, n_, n_, T(1), Matrix(3), n_, sum, n_,
+                T(1), out, n_);
   }
 
   // out = (V - U)^-1 (V + U), with the odd part U and the even part V.
@@ -128,10 +131,17 @@ class Exponential {
       even[i] -= odd[i];
     }
     int* pivots = reinterpret_cast<int*>(scratch_ + 7 * n_ * n_);
-    lapack::getrf(n_, n_, even, n_, pivots);
-    lapack::getrs('N', n_, n_, even, n_, pivots, out, n_);
+    tiled::Getrf(context_, n_, n_, even, n_, pivots);
+    for (int64_t j = 0; j < n_; ++j) {
+      for (int64_t i = 0; i < n_; ++i) {
+        std::swap(out[j * n_ + i], out[j * n_ + pivots[i] - 1]);
+      }
+    }
+    tiled::Trsm(context_, 'L', 'L', 'N', 'U', n_, n_, even, n_, out, n_);
+    tiled::Trsm(context_, 'L', 'U', 'N', 'N', n_, n_, even, n_, out, n_);
   }
 
+  const KernelContext& context_;
   const int64_t n_;
   T* const scratch_;
 };
@@ -148,7 +158,7 @@ HOLDFAST_CPU_KERNEL(linalg_matrix_exp) {
     return ForEachMatrix<T>(
         context, count, 12.0 * n * n * n, Exponential<T>::Scratch(n),
         [&](int64_t i, T* scratch) -> absl::Status {
-          Exponential<T>(n, scratch).Run(out.as<T>() + i * n * n);
+          Exponential<T>(context, n, scratch).Run(out.as<T>() + i * n * n);
           return absl::OkStatus();
         });
   });

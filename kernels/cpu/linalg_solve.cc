@@ -12,6 +12,7 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
 #include "kernels/cpu/strided_cursor.h"
+#include "kernels/cpu/tiled_lapack.h"
 
 namespace holdfast {
 namespace {
@@ -69,7 +70,7 @@ HOLDFAST_CPU_KERNEL(linalg_cholesky) {
     const auto factor = [&](int64_t i, T*) -> absl::Status {
       T* a = out.as<T>() + i * n * n;
       if (n == 0) return absl::OkStatus();
-      const int info = lapack::potrf(upper ? 'L' : 'U', n, a, n);
+      const int info = tiled::Potrf(context, upper ? 'L' : 'U', n, a, n);
       if (info > 0) {
         return MatrixError(
             "cholesky", count, i,
@@ -107,7 +108,7 @@ HOLDFAST_CPU_KERNEL(linalg_lu_factor) {
     using T = typename decltype(tag)::type;
     const auto factor = [&](int64_t i, T* a) -> absl::Status {
       TransposeMatrix(in.as<T>() + i * m * n, m, n, a);
-      lapack::getrf(m, n, a, m, pivots + i * k);
+      tiled::Getrf(context, m, n, a, m, pivots + i * k);
       TransposeMatrix(a, n, m, out.as<T>() + i * m * n);
       return absl::OkStatus();
     };
@@ -162,15 +163,15 @@ HOLDFAST_CPU_KERNEL(linalg_solve) {
     const auto solve = [&](int64_t i, T* lu) -> absl::Status {
       std::copy_n(a.as<T>() + OffsetOf(batch, strides, i), n * n, lu);
       int* pivots = reinterpret_cast<int*>(lu + n * n);
-      if (lapack::getrf(n, n, lu, n, pivots) > 0) {
+      if (tiled::Getrf(context, n, n, lu, n, pivots) > 0) {
         return MatrixError("solve", count, i,
                            "The solver failed because the input matrix is "
                            "singular.");
       }
       T* x = out.as<T>() + i * n * k;
       if (k == 0) return absl::OkStatus();
-      lapack::trsm('R', 'U', 'N', 'N', k, n, lu, n, x, k);
-      lapack::trsm('R', 'L', 'N', 'U', k, n, lu, n, x, k);
+      tiled::Trsm(context, 'R', 'U', 'N', 'N', k, n, lu, n, x, k);
+      tiled::Trsm(context, 'R', 'L', 'N', 'U', k, n, lu, n, x, k);
       for (int64_t r = n - 1; r >= 0; --r) {
         const int64_t other = pivots[r] - 1;
         if (other != r)
@@ -212,9 +213,9 @@ HOLDFAST_CPU_KERNEL(linalg_solve_triangular) {
   return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const auto solve = [&](int64_t i, T*) -> absl::Status {
-      lapack::trsm(side, uplo, layout.trans, diag, k, m,
-                   a.as<T>() + OffsetOf(batch, strides, i), layout.ld,
-                   out.as<T>() + i * m * k, k);
+      tiled::Trsm(context, side, uplo, layout.trans, diag, k, m,
+                  a.as<T>() + OffsetOf(batch, strides, i), layout.ld,
+                  out.as<T>() + i * m * k, k);
       return absl::OkStatus();
     };
     return ForEachMatrix<T>(context, count, static_cast<double>(m) * k * n, 0,

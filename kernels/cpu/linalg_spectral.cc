@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
+#include "kernels/cpu/tiled_lapack.h"
 
 namespace holdfast {
 namespace {
@@ -260,8 +261,8 @@ HOLDFAST_CPU_KERNEL(linalg_pinv) {
             const T scale = values[r] > least ? T(1) / values[r] : T(0);
             for (int64_t j = 0; j < n; ++j) vh[r * n + j] *= scale;
           }
-          lapack::gemm('T', 'T', m, n, k, T(1), u, k, vh, n, T(0),
-                       out.as<T>() + i * m * n, m);
+          tiled::Gemm(context, 'T', 'T', m, n, k, T(1), u, k, vh, n, T(0),
+                      out.as<T>() + i * m * n, m);
           return absl::OkStatus();
         });
   });
