@@ -47,6 +47,13 @@ class OneThread {
                     const int*, int*);                                         \
   void name(orgqr_)(const int*, const int*, const int*, T*, const int*,        \
                     const T*, T*, const int*, int*);                           \
+  void name(larft_)(const char*, const char*, const int*, const int*,          \
+                    const T*, const int*, const T*, T*, const int*, size_t,    \
+                    size_t);                                                   \
+  void name(larfb_)(const char*, const char*, const char*, const char*,        \
+                    const int*, const int*, const int*, const T*, const int*,  \
+                    const T*, const int*, T*, const int*, T*, const int*,      \
+                    size_t, size_t, size_t, size_t);                           \
   void name(syevd_)(const char*, const char*, const int*, T*, const int*, T*,  \
                     T*, const int*, int*, const int*, int*, size_t, size_t);   \
   void name(gesdd_)(const char*, const int*, const int*, T*, const int*, T*,   \
@@ -91,6 +98,17 @@ class OneThread {
     int info = 0;                                                              \
     name(orgqr_)(&m, &n, &k, a, &lda, tau, work, &lwork, &info);               \
     return info;                                                               \
+  }                                                                            \
+  /* The triangle t of the product of k reflections, columns of v. */          \
+  inline void larft(int m, int k, const T* v, int ldv, const T* tau, T* t,     \
+                    int ldt) {                                                 \
+    name(larft_)("F", "C", &m, &k, v, &ldv, tau, t, &ldt, 1, 1);               \
+  }                                                                            \
+  /* c = op(that product) c; work has room for n k. */                         \
+  inline void larfb(char trans, int m, int n, int k, const T* v, int ldv,      \
+                    const T* t, int ldt, T* c, int ldc, T* work) {             \
+    name(larfb_)("L", &trans, "F", "C", &m, &n, &k, v, &ldv, t, &ldt, c, &ldc, \
+                 work, &n, 1, 1, 1, 1);                                        \
   }                                                                            \
   inline int syevd(char jobz, char uplo, int n, T* a, int lda, T* w, T* work,  \
                    int lwork, int* iwork, int liwork) {                        \

@@ -136,7 +136,7 @@ HOLDFAST_CPU_KERNEL(linalg_qr) {
   const TensorView& r = outputs[1];
   const int64_t count = BatchSize(*q.spec);
   const int64_t m = MatrixRows(*q.spec), columns = MatrixColumns(*q.spec);
-  const int64_t n = MatrixColumns(*r.spec), k = std::min(m, n);
+  const int64_t n = MatrixColumns(*r.spec);
   if (m == 0) return absl::OkStatus();
   TensorSpec spec;
   TensorView in;
@@ -145,28 +145,20 @@ HOLDFAST_CPU_KERNEL(linalg_qr) {
   if (!s.ok()) return s;
   return DispatchFloat(q.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    const int64_t wide = std::max(n, columns);
-    T size = 0, other = 0;
-    lapack::geqrf(m, n, nullptr, m, nullptr, &size, -1);
-    lapack::orgqr(m, columns, k, nullptr, m, nullptr, &other, -1);
-    const int lwork = std::max(WorkSize(size), WorkSize(other));
+    const tiled::Qr<T> qr(m, n, columns);
     return ForEachMatrix<T>(
-        context, count, Cost(m, wide), m * wide + k + lwork,
-        [&](int64_t i, T* a) -> absl::Status {
-          T* tau = a + m * wide;
-          T* work = tau + k;
+        context, count, Cost(m, std::max(n, columns)),
+        m * (n + columns) + qr.scratch(), [&](int64_t i, T* a) -> absl::Status {
+          T* orthogonal = a + m * n;
           TransposeMatrix(in.as<T>() + i * m * n, m, n, a);
-          if (n > 0) lapack::geqrf(m, n, a, m, tau, work, lwork);
+          qr.Run(context, a, orthogonal, orthogonal + m * columns);
           T* upper = r.as<T>() + i * columns * n;
           for (int64_t row = 0; row < columns; ++row) {
             for (int64_t j = 0; j < n; ++j) {
               upper[row * n + j] = row <= j ? a[j * m + row] : T(0);
             }
           }
-          if (columns > 0) {
-            lapack::orgqr(m, columns, k, a, m, tau, work, lwork);
-          }
-          TransposeMatrix(a, columns, m, q.as<T>() + i * m * columns);
+          TransposeMatrix(orthogonal, columns, m, q.as<T>() + i * m * columns);
           return absl::OkStatus();
         });
   });

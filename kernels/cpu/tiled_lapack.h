@@ -136,6 +136,76 @@ int Potrf(const KernelContext& context, char uplo, int n, T* a, int lda) {
   return 0;
 }
 
+// QR of an m x n matrix, and the first `columns` columns of Q.
+template <typename T>
+class Qr {
+ public:
+  Qr(int m, int n, int columns)
+      : m_(m), n_(n), columns_(columns), k_(std::min(m, n)) {
+    T size = 0, other = 0;
+    lapack::geqrf(m, kPanelOrAll(n), nullptr, m, nullptr, &size, -1);
+    if (small()) {
+      lapack::orgqr(m, columns, k_, nullptr, m, nullptr, &other, -1);
+    }
+    lwork_ = static_cast<int>(std::max(size, other)) + 1;
+  }
+  // Elements of scratch memory for Run.
+  int64_t scratch() const {
+    const int64_t wide = std::max(n_, columns_);
+    return k_ + lwork_ + (small() ? 0 : kPanel * (k_ + kPanel + wide));
+  }
+
+  // `a`: the matrix, then R in its upper triangle. `q`: room for m x columns.
+  void Run(const KernelContext& context, T* a, T* q, T* scratch) const {
+    T* tau = scratch;
+    T* work = tau + k_;
+    if (small()) {
+      if (n_ > 0) lapack::geqrf(m_, n_, a, m_, tau, work, lwork_);
+      std::copy_n(a, int64_t{m_} * std::min(n_, columns_), q);
+      if (columns_ > 0) {
+        lapack::orgqr(m_, columns_, k_, q, m_, tau, work, lwork_);
+      }
+      return;
+    }
+    T* triangles = work + lwork_;  // one of kPanel x kPanel for each panel
+    T* tiles = triangles + int64_t{kPanel} * (k_ + kPanel);
+    for (int j = 0; j < k_; j += kPanel) {
+      const int width = std::min(kPanel, k_ - j);
+      T* panel = a + j + int64_t{j} * m_;
+      T* triangle = triangles + int64_t{j} * kPanel;
+      lapack::geqrf(m_ - j, width, panel, m_, tau + j, work, lwork_);
+      lapack::larft(m_ - j, width, panel, m_, tau + j, triangle, kPanel);
+      Reflect(context, 'T', j, width, panel, triangle, j + width, n_, a, tiles);
+    }
+    std::fill_n(q, int64_t{m_} * columns_, T(0));
+    for (int i = 0; i < columns_; ++i) q[i + int64_t{i} * m_] = T(1);
+    for (int j = (k_ - 1) / kPanel * kPanel; j >= 0; j -= kPanel) {
+      Reflect(context, 'N', j, std::min(kPanel, k_ - j),
+              a + j + int64_t{j} * m_, triangles + int64_t{j} * kPanel, j,
+              columns_, q, tiles);
+    }
+  }
+
+ private:
+  bool small() const { return k_ <= kSmall; }
+  int kPanelOrAll(int n) const { return small() ? n : kPanel; }
+
+  // Applies a panel's reflections to the columns [begin, end) of c, from row j
+  // on.
+  void Reflect(const KernelContext& context, char trans, int j, int width,
+               const T* panel, const T* triangle, int begin, int end, T* c,
+               T* tiles) const {
+    ForTiles(context, begin, end, [&](int first, int size) {
+      lapack::larfb(trans, m_ - j, size, width, panel, m_, triangle, kPanel,
+                    c + j + int64_t{first} * m_, m_,
+                    tiles + int64_t{first} * kPanel);
+    });
+  }
+
+  const int m_, n_, columns_, k_;
+  int lwork_ = 0;
+};
+
 }  // namespace tiled
 }  // namespace holdfast
 

@@ -23,19 +23,6 @@ def diagonal_of(a, columns=None):
     return _ops.slice(flat, -1, 0, (k - 1) * (n + 1) + 1, n + 1)
 
 
-def _product(a):
-    """The product of the last dimension's elements, in a tree."""
-    n = a.size(-1)
-    if n == 0:
-        return _ops.full(tuple(a.shape[:-1]), 1, dtype=a.dtype)
-    while n > 1:
-        half = n // 2
-        product = a[..., :half] * a[..., half : 2 * half]
-        a = _ops.cat([product, a[..., -1:]], -1) if n % 2 else product
-        n = half + n % 2
-    return _ops.squeeze(a, -1)
-
-
 def _factors(A):
     """U's diagonal and the sign of the row exchanges."""
     if A.dim() >= 2 and A.size(-1) != A.size(-2):
@@ -54,7 +41,7 @@ def det(A, *, out=None):
     """Determinant."""
     reject("linalg.det", out=out)
     diagonal, sign = _factors(A)
-    return _product(diagonal) * sign
+    return _ops.prod(diagonal, -1) * sign
 
 
 @both
@@ -63,7 +50,7 @@ def slogdet(A, *, out=None):
     reject("linalg.slogdet", out=out)
     diagonal, sign = _factors(A)
     return _slogdet_result(
-        _product(_ops.sign(diagonal.detach())) * sign,
+        _ops.prod(_ops.sign(diagonal.detach()), -1) * sign,
         _ops.sum(_ops.log(_ops.abs(diagonal)), -1),
     )
 
