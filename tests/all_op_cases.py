@@ -3,6 +3,7 @@
 """Gathers the op cases: a line per family's file."""
 
 import op_cases_conv  # noqa: F401
+import op_cases_count  # noqa: F401
 import op_cases_index  # noqa: F401
 import op_cases_linalg  # noqa: F401
 import op_cases_neural  # noqa: F401

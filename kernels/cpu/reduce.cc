@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// sum, mean, prod, amax, amin, all, any.
+// sum, mean, amax, amin, all, any.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -62,41 +62,8 @@ struct SumTinyBody {
   }
 };
 
-// Integer results are reduced in integers, others in double; a bool result by
-// Truth<kAll>, since elements become bool before they are combined.
-template <template <typename> class InDouble, template <typename> class InInt,
-          bool kAll>
-absl::Status ReduceNumbers(KernelContext& context, const ReducePlan& plan,
-                           const TensorView& input, const TensorView& output,
-                           double scale) {
-  const DType to = output.spec->dtype;
-  return DispatchDType(input.spec->dtype, [&](auto in_tag) -> absl::Status {
-    using In = typename decltype(in_tag)::type;
-    switch (to) {
-      case DType::kFloat32:
-        return ReduceTo<InDouble<In>, float>(context, plan, input, output,
-                                             scale);
-      case DType::kFloat64:
-        return ReduceTo<InDouble<In>, double>(context, plan, input, output,
-                                              scale);
-      case DType::kInt64:
-        return ReduceTo<InInt<In>, int64_t>(context, plan, input, output,
-                                            scale);
-      case DType::kInt32:
-        return ReduceTo<InInt<In>, int32_t>(context, plan, input, output,
-                                            scale);
-      case DType::kUInt8:
-        return ReduceTo<InInt<In>, uint8_t>(context, plan, input, output,
-                                            scale);
-      case DType::kBool:
-        return ReduceTo<Truth<In, kAll>, bool>(context, plan, input, output,
-                                               scale);
-      default:
-        return UnsupportedDType<absl::Status>();
-    }
-  });
-}
-
+// Integer sums for integer results, double for floats; float when both sides
+// are float32.
 absl::Status Sum(KernelContext& context, const Attrs& attrs,
                  const TensorView& input, const TensorView& output, bool mean) {
   const TensorSpec& spec = *input.spec;
@@ -124,8 +91,31 @@ absl::Status Sum(KernelContext& context, const Attrs& attrs,
   if (spec.dtype == DType::kFloat32 && to == DType::kFloat32) {
     return ReduceTo<SumFloat, float>(context, plan, input, output, scale);
   }
-  return ReduceNumbers<SumDouble, SumInt, /*kAll=*/false>(context, plan, input,
-                                                          output, scale);
+  return DispatchDType(spec.dtype, [&](auto in_tag) -> absl::Status {
+    using In = typename decltype(in_tag)::type;
+    switch (to) {
+      case DType::kFloat32:
+        return ReduceTo<SumDouble<In>, float>(context, plan, input, output,
+                                              scale);
+      case DType::kFloat64:
+        return ReduceTo<SumDouble<In>, double>(context, plan, input, output,
+                                               scale);
+      case DType::kInt64:
+        return ReduceTo<SumInt<In>, int64_t>(context, plan, input, output,
+                                             scale);
+      case DType::kInt32:
+        return ReduceTo<SumInt<In>, int32_t>(context, plan, input, output,
+                                             scale);
+      case DType::kUInt8:
+        return ReduceTo<SumInt<In>, uint8_t>(context, plan, input, output,
+                                             scale);
+      case DType::kBool:  // elements become bool before they are added
+        return ReduceTo<Truth<In, false>, bool>(context, plan, input, output,
+                                                scale);
+      default:
+        return UnsupportedDType<absl::Status>();
+    }
+  });
 }
 
 template <bool kMax>
@@ -168,16 +158,6 @@ HOLDFAST_CPU_KERNEL(sum) {
 }
 HOLDFAST_CPU_KERNEL(mean) {
   return Sum(context, attrs, inputs[0], outputs[0], /*mean=*/true);
-}
-HOLDFAST_CPU_KERNEL(prod) {
-  Dims dims;
-  if (!attrs.None("dim")) dims.push_back(attrs.Int("dim"));
-  ReducePlan plan;
-  absl::Status s = MakeReducePlan(*inputs[0].spec, dims, &plan);
-  if (!s.ok()) return s;
-  if (plan.outputs == 0) return absl::OkStatus();
-  return ReduceNumbers<ProdDouble, ProdInt, /*kAll=*/true>(
-      context, plan, inputs[0], outputs[0], 1.0);
 }
 HOLDFAST_CPU_KERNEL(amax) {
   return Extremes<true>(context, attrs, inputs[0], outputs[0]);

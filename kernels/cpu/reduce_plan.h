@@ -45,6 +45,7 @@ absl::Status MakeReducePlan(const TensorSpec& input,
 
 // One tile: acc[i] takes in the `n` elements at p + i * kept_stride +
 // j * stride, for i < kept.
+// REQUIRES: kept <= kReduceTile.
 template <typename R>
 struct ReduceTileBody {
   static HOLDFAST_INLINE int Run(const typename R::In* p, int64_t kept,
@@ -55,6 +56,20 @@ struct ReduceTileBody {
     } else if (stride == 1) {
       for (int64_t i = 0; i < kept; ++i) {
         acc[i] = R::Combine(acc[i], R::Row(p + i * kept_stride, n));
+      }
+    } else if (kept > 1 && kept_stride < stride) {
+      // Collected in the order of memory, a few rows at a time.
+      constexpr int64_t kCollected = 16;
+      typename R::In rows[kCollected * kReduceTile];
+      for (int64_t begin = 0; begin < n; begin += kCollected) {
+        const int64_t m = std::min(kCollected, n - begin);
+        for (int64_t j = 0; j < m; ++j) {
+          const typename R::In* from = p + (begin + j) * stride;
+          for (int64_t i = 0; i < kept; ++i) {
+            rows[j * kept + i] = LoadElement(from + i * kept_stride);
+          }
+        }
+        R::Columns(rows, m, kept, kept, acc);
       }
     } else {
       // Collected first: rows have loops that do not wait for each other.

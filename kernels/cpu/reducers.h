@@ -18,17 +18,33 @@
 
 namespace holdfast {
 
-// Columns in terms of One and Combine; rows outside, so that the inner loop
-// runs along memory.
+// Columns in terms of One and Combine: as many columns at a time as fit in
+// registers, down a few rows that lie close together.
 template <typename R>
 HOLDFAST_INLINE void PlainColumns(const typename R::In* __restrict p,
                                   int64_t rows, int64_t row_stride,
                                   int64_t cols,
                                   typename R::Acc* __restrict acc) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const typename R::In* row = p + r * row_stride;
-    for (int64_t j = 0; j < cols; ++j) {
-      acc[j] = R::Combine(acc[j], R::One(row[j]));
+  constexpr int64_t kRows = 32, kCols = 256 / sizeof(typename R::Acc);
+  for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+    const int64_t end = std::min(rows, r0 + kRows);
+    int64_t j0 = 0;
+    for (; j0 + kCols <= cols; j0 += kCols) {
+      typename R::Acc lanes[kCols];
+      for (int j = 0; j < kCols; ++j) lanes[j] = acc[j0 + j];
+      for (int64_t r = r0; r < end; ++r) {
+        const typename R::In* row = p + r * row_stride + j0;
+        for (int j = 0; j < kCols; ++j) {
+          lanes[j] = R::Combine(lanes[j], R::One(row[j]));
+        }
+      }
+      for (int j = 0; j < kCols; ++j) acc[j0 + j] = lanes[j];
+    }
+    for (int64_t r = r0; r < end; ++r) {
+      const typename R::In* row = p + r * row_stride;
+      for (int64_t j = j0; j < cols; ++j) {
+        acc[j] = R::Combine(acc[j], R::One(row[j]));
+      }
     }
   }
 }
@@ -169,41 +185,6 @@ struct SumInt {
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
                                       int64_t cols, uint64_t* acc) {
     PlainColumns<SumInt>(p, rows, stride, cols, acc);
-  }
-};
-
-// The same for products.
-template <typename T>
-struct ProdDouble {
-  using In = T;
-  using Acc = double;
-  static HOLDFAST_INLINE double Init() { return 1; }
-  static HOLDFAST_INLINE double One(const T& x) { return SumDouble<T>::One(x); }
-  static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
-  static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
-    return LanesRow<ProdDouble, 32>(p, n);
-  }
-  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
-                                      int64_t cols, double* acc) {
-    PlainColumns<ProdDouble>(p, rows, stride, cols, acc);
-  }
-};
-
-template <typename T>
-struct ProdInt {
-  using In = T;
-  using Acc = uint64_t;
-  static HOLDFAST_INLINE uint64_t Init() { return 1; }
-  static HOLDFAST_INLINE uint64_t One(const T& x) { return SumInt<T>::One(x); }
-  static HOLDFAST_INLINE uint64_t Combine(uint64_t a, uint64_t b) {
-    return a * b;
-  }
-  static HOLDFAST_INLINE uint64_t Row(const T* p, int64_t n) {
-    return LanesRow<ProdInt, 32>(p, n);
-  }
-  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
-                                      int64_t cols, uint64_t* acc) {
-    PlainColumns<ProdInt>(p, rows, stride, cols, acc);
   }
 };
 

@@ -19,6 +19,7 @@ from holdfast import (  # noqa: F401
     dtypes,
     elementwise,
     errors,
+    histograms,
     indexed,
     indexing,
     linalg,

@@ -8,7 +8,7 @@ from collections import namedtuple
 from holdfast import _C
 from holdfast._registry import both, function
 from holdfast.dtypes import promote_types
-from holdfast.shapes import _wrap
+from holdfast.shapes import _wrap, movedim
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -175,3 +175,71 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         near = _ops.index_select(known, 0, place.reshape(-1))
         found = _ops.eq(_ops.view(near, tuple(elements.shape)), elements)
     return _ops.logical_not(found) if invert else found
+
+
+def _first_of_runs(values, dim):
+    """Bool [n]: True where the entry along dim differs from the one before."""
+    n = values.size(dim)
+    first = _ops.full((min(n, 1),), True)
+    if n < 2:
+        return first
+    changed = _ops.ne(_ops.slice(values, dim, 1), _ops.slice(values, dim, 0, -1))
+    others = [d for d in range(values.dim()) if d != dim]
+    if others:
+        changed = _ops.any(changed, others)
+    return _ops.cat([first, changed])
+
+
+def _unique_runs(values, dim, order, shape, return_inverse, return_counts):
+    """The first of every run of equals along dim. order: the indices that led to
+    values, or None; shape: the inverse's."""
+    starts = _first_of_runs(values, dim)
+    results = [_ops.index_mask(values, dim, starts)]
+    if return_inverse:
+        inverse = _ops.cumsum(starts, 0) - 1
+        if order is not None:
+            inverse = _ops.scatter(inverse, 0, order, inverse)
+        results.append(_ops.view(inverse, shape))
+    if return_counts:
+        results.append(_ops.run_lengths(starts))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _check_unique_dim(name, input, dim):
+    dim = _wrap(dim, input.dim())
+    if input.numel() == 0 and input.size(dim):
+        raise RuntimeError(
+            f"{name}: There are 0 sized dimensions, and they aren't selected, so "
+            "unique cannot be applied"
+        )
+    return dim
+
+
+@both
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements in order, or the different slices along dim; with
+    inverse, where each element went; with counts, how often each occurs. Their
+    number is known when somebody looks."""
+    input = input.detach()
+    if dim is None:
+        values, order = _ops.sort(input.reshape(-1), 0)
+        shape = tuple(input.shape)
+        return _unique_runs(values, 0, order, shape, return_inverse, return_counts)
+    dim = _check_unique_dim("unique", input, dim)
+    n = input.size(dim)
+    rows = movedim(input, dim, 0).reshape(n, -1) if n else input.reshape(0, 0)
+    order = _ops.lexsort(rows)
+    values = _ops.index_select(input, dim, order)
+    return _unique_runs(values, dim, order, (n,), return_inverse, return_counts)
+
+
+@both
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """unique() of neighbours only, in the order in which they are."""
+    input = input.detach()
+    if dim is None:
+        flat, shape = input.reshape(-1), tuple(input.shape)
+        return _unique_runs(flat, 0, None, shape, return_inverse, return_counts)
+    dim = _check_unique_dim("unique_consecutive", input, dim)
+    shape = (input.size(dim),)
+    return _unique_runs(input, dim, None, shape, return_inverse, return_counts)

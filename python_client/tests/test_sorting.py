@@ -76,9 +76,40 @@ def test_large_sorts(torch, n, dtype):
         ),
         (lambda t, x: t.searchsorted(x[0], x, side="up"), RuntimeError, "side can"),
         (lambda t, x: t.bucketize(x, x), RuntimeError, "must be 1 dimension"),
-        (lambda t, x: x.bool().topk(1), NotImplementedError, "Bool"),
+        (lambda t, x: x.bool().topk(1), RuntimeError, "Bool"),
     ],
 )
 def test_refused(torch, call, error, text):
     with pytest.raises(error, match=text):
         call(torch, torch.zeros(2, 3))
+
+
+def test_sizes_of_unique_are_known_late(torch):
+    x = torch.tensor([3, 1, 3, 2])
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert torch.equal(values[inverse], x)
+    assert values.shape == counts.shape == (3,)
+    assert (counts * values).tolist() == [1, 2, 6]
+
+
+def test_bincount_refuses(torch):
+    with pytest.raises(RuntimeError, match="non-negative"):
+        torch.tensor([1, -1]).bincount().tolist()
+    with pytest.raises(RuntimeError, match="1-d"):
+        torch.tensor([[1]]).bincount()
+    with pytest.raises(RuntimeError, match="same length"):
+        torch.tensor([1]).bincount(torch.ones(2))
+    with pytest.raises(RuntimeError, match="minlength"):
+        torch.tensor([1]).bincount(minlength=-1)
+
+
+def test_histograms_refuse(torch):
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError, match="bins must be > 0"):
+        x.histc(0)
+    with pytest.raises(RuntimeError, match="max must be larger"):
+        x.histc(3, 2, 1)
+    with pytest.raises(RuntimeError, match="not finite"):
+        x.histc(3, 0, float("inf"))
+    with pytest.raises(RuntimeError, match="not implemented"):
+        x.long().histc()

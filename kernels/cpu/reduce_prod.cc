@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// prod: in double for float results, modulo 2^64 for integers. Elements are
+// first converted to the type that the product has.
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/reducers.h"
+
+namespace holdfast {
+namespace {
+
+template <typename T>
+struct ProdFloat {
+  using In = T;
+  using Acc = double;
+  static HOLDFAST_INLINE double Init() { return 1; }
+  static HOLDFAST_INLINE double One(const T& x) { return SumDouble<T>::One(x); }
+  static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
+  static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
+    return LanesRow<ProdFloat, 32>(p, n);
+  }
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
+                                      int64_t cols, double* acc) {
+    PlainColumns<ProdFloat>(p, rows, stride, cols, acc);
+  }
+};
+
+template <typename T>
+struct ProdInt {
+  using In = T;
+  using Acc = uint64_t;
+  static HOLDFAST_INLINE uint64_t Init() { return 1; }
+  static HOLDFAST_INLINE uint64_t One(const T& x) {
+    return static_cast<uint64_t>(x);
+  }
+  static HOLDFAST_INLINE uint64_t Combine(uint64_t a, uint64_t b) {
+    return a * b;
+  }
+  static HOLDFAST_INLINE uint64_t Row(const T* p, int64_t n) {
+    return LanesRow<ProdInt, 32>(p, n);
+  }
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
+                                      int64_t cols, uint64_t* acc) {
+    PlainColumns<ProdInt>(p, rows, stride, cols, acc);
+  }
+};
+
+template <typename R, typename Out>
+absl::Status Prod(KernelContext& context, const ReducePlan& plan,
+                  const TensorView& input, const TensorView& output) {
+  Out* out = output.as<Out>();
+  if (plan.count == 0) {
+    std::fill(out, out + plan.outputs, static_cast<Out>(R::Init()));
+    return absl::OkStatus();
+  }
+  return Reduce<R>(context, plan, input.as<typename R::In>(),
+                   [&](int64_t offset, int64_t stride,
+                       const typename R::Acc* acc, int64_t n) {
+                     for (int64_t i = 0; i < n; ++i) {
+                       out[offset + i * stride] = static_cast<Out>(acc[i]);
+                     }
+                   });
+}
+
+// The type that elements of a product of type `to` are multiplied in.
+DType FactorType(DType to) {
+  if (IsFloat(to) || to == DType::kBool) return to;
+  return DType::kInt64;
+}
+
+}  // namespace
+
+HOLDFAST_CPU_KERNEL(prod) {
+  Dims dims;
+  if (!attrs.None("dim")) dims.push_back(attrs.Int("dim"));
+  const TensorView& out = outputs[0];
+  const DType to = out.spec->dtype;
+  const DType type = FactorType(to);
+  TensorSpec spec;
+  TensorView in = inputs[0];
+  if (in.spec->dtype != type) {
+    absl::Status s = MakeContiguous(context, inputs[0], type, &spec, &in);
+    if (!s.ok()) return s;
+  }
+  ReducePlan plan;
+  absl::Status s = MakeReducePlan(*in.spec, dims, &plan);
+  if (!s.ok()) return s;
+  if (plan.outputs == 0) return absl::OkStatus();
+  switch (to) {
+    case DType::kFloat32:
+      return Prod<ProdFloat<float>, float>(context, plan, in, out);
+    case DType::kFloat64:
+      return Prod<ProdFloat<double>, double>(context, plan, in, out);
+    case DType::kInt64:
+      return Prod<ProdInt<int64_t>, int64_t>(context, plan, in, out);
+    case DType::kInt32:
+      return Prod<ProdInt<int64_t>, int32_t>(context, plan, in, out);
+    case DType::kUInt8:
+      return Prod<ProdInt<int64_t>, uint8_t>(context, plan, in, out);
+    case DType::kBool:
+      return Prod<Truth<bool, true>, bool>(context, plan, in, out);
+    default:
+      return UnsupportedDType<absl::Status>();
+  }
+}
+
+}  // namespace holdfast

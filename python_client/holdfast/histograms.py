@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Counting elements by the bin they fall into."""
+
+import math
+from collections import namedtuple
+
+from holdfast import _C
+from holdfast._registry import both
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+_histogram_result = namedtuple("histogram", ["hist", "bin_edges"])
+
+
+def _outer_edges(name, input, low, high, spread):
+    """The range to count in, as two tensors: the data's, or the one given."""
+    if low is None:
+        if input.numel() == 0:
+            low = high = _ops.full((), 0, dtype=input.dtype)
+        else:
+            values = input.detach()
+            low, high = _ops.amin(values), _ops.amax(values)
+    else:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
+        if low > high:
+            raise RuntimeError(f"{name}(): max must be larger than min")
+        low = _ops.full((), low, dtype=input.dtype)
+        high = _ops.full((), high, dtype=input.dtype)
+    # An empty range is widened.
+    equal = _ops.to(_ops.eq(low, high), input.dtype) * spread
+    return low - equal, high + equal
+
+
+def _edges(low, high, bins):
+    """bins + 1 evenly spaced values, exact at both ends."""
+    place = _ops.arange(0, bins + 1)
+    step = (high - low) / bins
+    return _ops.where(
+        place <= bins // 2, low + step * place, high - step * (bins - place)
+    )
+
+
+def _check(name, input, bins):
+    if not input.is_floating_point():
+        raise RuntimeError(f"\"{name}\" not implemented for '{input.dtype}'")
+    if bins is not None and bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
+
+
+@both
+def histc(input, bins=100, min=0, max=0):
+    """Elements in each of `bins` equal bins between min and max, or between the
+    smallest and the largest where min == max; others, and NaN, do not count."""
+    _check("histc", input, bins)
+    given = (None, None) if min == max else (min, max)
+    low, high = _outer_edges("histc", input, *given, 1)
+    return _ops.histogram(input.detach(), _edges(low, high, bins), None, True)
+
+
+@both
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges): elements, or their weights, in each bin; bins a number,
+    with the range of the data or the one given, or a tensor of increasing edges.
+    density: divided so that the integral is 1."""
+    uniform = not isinstance(bins, Tensor)
+    _check("histogram", input, bins if uniform else None)
+    if weight is not None and tuple(weight.shape) != tuple(input.shape):
+        raise RuntimeError(
+            "histogram(): if weight tensor is provided it should have the same shape "
+            f"as the input tensor excluding its innermost dimension, but got input "
+            f"{list(input.shape)} and weight {list(weight.shape)}"
+        )
+    if uniform:
+        low, high = _outer_edges("histogram", input, *(range or (None, None)), 0.5)
+        edges = _edges(low, high, bins)
+    else:
+        if range is not None:
+            raise TypeError("histogram() takes a range only with a number of bins")
+        edges = bins
+    counts = _ops.histogram(input.detach(), edges, weight, uniform)
+    if density:
+        widths = _ops.slice(edges, 0, 1) - _ops.slice(edges, 0, 0, -1)
+        counts = counts / (_ops.sum(counts) * widths)
+    return _histogram_result(counts, edges)
+
+
+@both
+def bincount(input, weights=None, minlength=0):
+    """How often each of 0 .. max(input) occurs in a 1-D tensor of integers, or the
+    sum of the weights there; at least minlength long. RuntimeError for negative
+    values."""
+    return _ops.bincount(input, weights, minlength)
