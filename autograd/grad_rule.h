@@ -68,6 +68,10 @@ class GradContext {
            (i >= 64 || ((wanted_ >> i) & 1u) != 0);
   }
 
+  // The gradient is itself recorded: a rule whose fused backward op has no
+  // gradient writes it in plain ops then.
+  bool create_graph() const { return create_graph_; }
+
   // Hands over the gradient of input i. Its shape must equal the input's; a
   // different dtype is converted here. Without a Set it is zero.
   void Set(int i, Value grad);

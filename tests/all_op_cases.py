@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathers the op cases: a line per family's file."""
 
+import op_cases_activation  # noqa: F401
 import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
+import op_cases_ctc  # noqa: F401
+import op_cases_embedding  # noqa: F401
 import op_cases_index  # noqa: F401
 import op_cases_linalg  # noqa: F401
+import op_cases_loss  # noqa: F401
 import op_cases_neural  # noqa: F401
+import op_cases_norm  # noqa: F401
 import op_cases_pool  # noqa: F401
 import op_cases_products  # noqa: F401
+import op_cases_recurrent  # noqa: F401
 import op_cases_reduce  # noqa: F401
 import op_cases_resample  # noqa: F401
 import op_cases_scan  # noqa: F401

@@ -61,10 +61,12 @@ contiguous_format, preserve_format, strided = (
 )
 # What PyTorch has in both places.
 _IN_FUNCTIONAL = """
-    adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d channel_shuffle conv1d
-    conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d
-    max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle
-    pixel_shuffle pixel_unshuffle
+    adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu
+    celu_ channel_shuffle conv1d conv_transpose1d conv_transpose2d conv_transpose3d
+    cosine_similarity dropout feature_alpha_dropout group_norm hardshrink layer_norm
+    max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle
+    pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu
+    selu_ threshold threshold_
 """
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(

@@ -187,8 +187,6 @@ def test_embedding_of_a_table():
     assert not layer.weight.requires_grad
     assert layer(holdfast.tensor(2)).tolist() == [4, 5]
     assert nn.Embedding(4, 2, padding_idx=1).weight[1].tolist() == [0, 0]
-    with pytest.raises(NotImplementedError, match="max_norm"):
-        nn.Embedding(4, 2, max_norm=1.0)
     with pytest.raises(AssertionError, match="within num_embeddings"):
         nn.Embedding(4, 2, padding_idx=4)
 

@@ -110,6 +110,81 @@ class BatchNorm2d(_BatchNorm):
     _dims = (4,)
 
 
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of [N, C, D, H, W]."""
+
+    __doc__ += _BatchNorm.__doc__.partition("\n")[2]
+    _dims = (5,)
+
+
+class _InstanceNorm(_BatchNorm):
+    """Each channel of each sample normalised by itself.
+
+    One dimension fewer is one sample. Without `affine` (the default) there is no
+    weight and bias, without `track_running_stats` the statistics of the input
+    count in evaluation too.
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype
+        )
+
+    def forward(self, input):
+        rank = self._dims[-1]
+        if input.dim() not in (rank - 1, rank):
+            raise ValueError(
+                f"expected {rank - 1}D or {rank}D input (got {input.dim()}D input)"
+            )
+        batched = input if input.dim() == rank else input.unsqueeze(0)
+        if self.affine and batched.shape[1] != self.num_features:
+            raise ValueError(
+                f"expected input's size at dim=1 to match num_features "
+                f"({self.num_features}), but got: {batched.shape[1]}."
+            )
+        result = F.instance_norm(
+            batched,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return result if input.dim() == rank else result.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of [N, C, L] or [C, L]."""
+
+    __doc__ += _InstanceNorm.__doc__.partition("\n")[2]
+    _dims = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of [N, C, H, W] or [C, H, W]."""
+
+    __doc__ += _InstanceNorm.__doc__.partition("\n")[2]
+    _dims = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of [N, C, D, H, W] or [C, D, H, W]."""
+
+    __doc__ += _InstanceNorm.__doc__.partition("\n")[2]
+    _dims = (5,)
+
+
 class LayerNorm(Module):
     """Layer normalisation (Ba et al. 2016) over the last dimensions.
 
@@ -151,6 +226,48 @@ class LayerNorm(Module):
         return F.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps
         )
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class RMSNorm(Module):
+    """input over the root of its mean square (Zhang & Sennrich 2019).
+
+    weight (ones) has the shape `normalized_shape`; eps None is the type's machine
+    epsilon.
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps=None,
+        elementwise_affine=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = None
+        if elementwise_affine:
+            weight = holdfast.ones(self.normalized_shape, device=device, dtype=dtype)
+            weight = Parameter(weight)
+        self.register_parameter("weight", weight)
+
+    def reset_parameters(self):
+        """Sets weight to one."""
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
         return (

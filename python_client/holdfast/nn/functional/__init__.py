@@ -21,6 +21,10 @@ from .loss import *  # noqa: F401,F403
 from .loss import __all__ as _loss
 from .loss_binary import *  # noqa: F401,F403
 from .loss_binary import __all__ as _loss_binary
+from .loss_ctc import *  # noqa: F401,F403
+from .loss_ctc import __all__ as _loss_ctc
+from .loss_margin import *  # noqa: F401,F403
+from .loss_margin import __all__ as _loss_margin
 from .normalization import *  # noqa: F401,F403
 from .normalization import __all__ as _normalization
 from .padding import *  # noqa: F401,F403
@@ -48,6 +52,8 @@ __all__ = [
     *_local_response,
     *_loss,
     *_loss_binary,
+    *_loss_ctc,
+    *_loss_margin,
     *_normalization,
     *_padding,
     *_pooling,

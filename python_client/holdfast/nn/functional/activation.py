@@ -12,7 +12,9 @@ from .sizes import refuse
 
 __all__ = [
     "celu",
+    "celu_",
     "elu",
+    "elu_",
     "gelu",
     "glu",
     "gumbel_softmax",
@@ -20,15 +22,20 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "leaky_relu",
+    "leaky_relu_",
     "log_softmax",
     "logsigmoid",
     "mish",
     "prelu",
+    "rrelu",
+    "rrelu_",
     "relu",
     "relu6",
     "relu_",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "softmax",
@@ -39,6 +46,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
 ]
 
 _ops = _C.ops
@@ -71,8 +79,7 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """input where positive, else negative_slope * input."""
-    output = holdfast.where(input > 0, input, input * negative_slope)
-    return _finish(input, output, inplace)
+    return _finish(input, _ops.leaky_relu(input, negative_slope), inplace)
 
 
 def prelu(input, weight):
@@ -96,21 +103,37 @@ def threshold(input, threshold, value, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """input where positive, else alpha * (exp(input) - 1) (Clevert et al. 2016)."""
-    # The clamp keeps the side not taken, and its gradient, finite.
-    negative = alpha * input.clamp(max=0).expm1()
-    return _finish(input, holdfast.where(input > 0, input, negative), inplace)
+    return _finish(input, _ops.elu(input, alpha), inplace)
 
 
 def celu(input, alpha=1.0, inplace=False):
-    """Continuously differentiable elu (Barron 2017)."""
-    negative = alpha * (input.clamp(max=0) / alpha).expm1()
-    return _finish(input, holdfast.where(input > 0, input, negative), inplace)
+    """Continuously differentiable elu (Barron 2017); alpha must not be 0."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _finish(input, _ops.elu(input, alpha, 1.0, 1.0 / alpha), inplace)
 
 
 def selu(input, inplace=False):
     """Self-normalising elu (Klambauer et al. 2017)."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return _finish(input, scale * elu(input, alpha), inplace)
+    return _finish(input, _ops.elu(input, alpha, scale), inplace)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """leaky_relu with slopes drawn from [lower, upper) (Xu et al. 2015).
+
+    Outside of training the slope is their mean.
+    """
+    if lower > upper:
+        raise RuntimeError(
+            "Lower bound should be less than or equal to the upper bound"
+        )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = holdfast.empty(tuple(input.shape), dtype=input.dtype)
+    slope.uniform_(lower, upper)
+    output = holdfast.where(input >= 0, input, input * slope)
+    return _finish(input, output, inplace)
 
 
 def gelu(input, approximate="none"):
@@ -118,32 +141,27 @@ def gelu(input, approximate="none"):
 
     approximate="tanh" uses the paper's approximation.
     """
-    if approximate == "none":
-        return input * 0.5 * (1 + (input * math.sqrt(0.5)).erf())
-    if approximate == "tanh":
-        inner = math.sqrt(2 / math.pi) * (input + 0.044715 * input * input * input)
-        return 0.5 * input * (1 + inner.tanh())
-    raise RuntimeError("approximate argument must be either none or tanh.")
+    return _ops.gelu(input, approximate)
 
 
 def silu(input, inplace=False):
     """input * sigmoid(input)."""
-    return _finish(input, input * input.sigmoid(), inplace)
+    return _finish(input, _ops.silu(input), inplace)
 
 
 def mish(input, inplace=False):
     """input * tanh(softplus(input)) (Misra 2019)."""
-    return _finish(input, input * softplus(input).tanh(), inplace)
+    return _finish(input, _ops.mish(input), inplace)
 
 
 def hardsigmoid(input, inplace=False):
     """relu6(input + 3) / 6."""
-    return _finish(input, (input + 3).clamp(0, 6) / 6, inplace)
+    return _finish(input, _ops.hardsigmoid(input), inplace)
 
 
 def hardswish(input, inplace=False):
     """input * relu6(input + 3) / 6 (Howard et al. 2019)."""
-    return _finish(input, input * (input + 3).clamp(0, 6) / 6, inplace)
+    return _finish(input, _ops.hardswish(input), inplace)
 
 
 def sigmoid(input):
@@ -175,10 +193,7 @@ def softshrink(input, lambd=0.5):
 
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * input)) / beta; linear where beta * input > threshold."""
-    scaled = input * beta
-    # The clamp keeps the side not taken, and its gradient, finite.
-    curved = scaled.clamp(max=threshold).exp().log1p() / beta
-    return holdfast.where(scaled > threshold, input, curved)
+    return _ops.softplus(input, beta, threshold)
 
 
 def softsign(input):
@@ -188,9 +203,7 @@ def softsign(input):
 
 def logsigmoid(input):
     """log(sigmoid(input)), without overflow."""
-    # min(input, 0), with the right gradient of one half at 0.
-    size = input.abs()
-    return (input - size) / 2 - (-size).exp().log1p()
+    return _ops.softplus(input, -1.0, math.inf)
 
 
 def glu(input, dim=-1):
@@ -255,3 +268,21 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     index = soft.argmax(dim, keepdim=True)
     one_hot = holdfast.zeros(tuple(logits.shape), dtype=logits.dtype)
     return one_hot.scatter(dim, index, 1.0) - soft.detach() + soft
+
+
+def _inplace_of(f):
+    def inplace(input, *args, **kwargs):
+        return f(input, *args, inplace=True, **kwargs)
+
+    inplace.__name__ = inplace.__qualname__ = f.__name__ + "_"
+    inplace.__doc__ = f"{f.__name__} in place."
+    return inplace
+
+
+celu_ = _inplace_of(celu)
+elu_ = _inplace_of(elu)
+hardtanh_ = _inplace_of(hardtanh)
+leaky_relu_ = _inplace_of(leaky_relu)
+rrelu_ = _inplace_of(rrelu)
+selu_ = _inplace_of(selu)
+threshold_ = _inplace_of(threshold)

@@ -6,7 +6,14 @@
 import holdfast
 from holdfast import _C
 
-__all__ = ["dropout", "dropout2d"]
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 _ops = _C.ops
 
@@ -23,19 +30,65 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return input.copy_(output) if inplace else output
 
 
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Zeroes whole channels of [N, C, L] or [C, L] with probability p."""
+    return _channels("dropout1d", input, 1, p, training, inplace)
+
+
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Zeroes whole channels of [N, C, H, W] or [C, H, W] with probability p."""
+    return _channels("dropout2d", input, 2, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p."""
+    return _channels("dropout3d", input, 3, p, training, inplace)
+
+
+def _channels(name, input, inner, p, training, inplace):
     _check(p)
-    if input.dim() not in (3, 4):
+    if input.dim() not in (inner + 1, inner + 2):
         raise RuntimeError(
-            f"[dropout2d] input must be [N, C, H, W] or [C, H, W]. "
+            f"[{name}] input must have {inner + 1} or {inner + 2} dimensions. "
             f"Got {tuple(input.shape)}."
         )
     if not training or p == 0:
         return input
-    planes = tuple(input.shape[:-2]) + (1, 1)
+    planes = tuple(input.shape[:-inner]) + (1,) * inner
     keep, _ = _ops.dropout(holdfast.ones(planes, dtype=input.dtype), p)
     return input.mul_(keep) if inplace else input * keep
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    return _alpha(input, tuple(input.shape), p, training, inplace)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels (dimensions 0 and 1 stay apart)."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            "Feature dropout requires at least 2 dimensions in the input"
+        )
+    shape = tuple(input.shape[:2]) + (1,) * (input.dim() - 2)
+    return _alpha(input, shape, p, training, inplace)
+
+
+def _alpha(input, shape, p, training, inplace):
+    _check(p)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        output = input * 0.0
+        return input.copy_(output) if inplace else output
+    # What selu tends to for large negative inputs takes the place of zero.
+    low = -1.7580993408473766
+    a = ((1 - p) * (1 + p * low * low)) ** -0.5
+    keep = holdfast.bernoulli(holdfast.full(shape, 1 - p, dtype=input.dtype))
+    # a (x keep + low (1 - keep)) - a low p
+    offset = (1 - keep) * (a * low) - a * low * p
+    output = input * (keep * a) + offset
+    return input.copy_(output) if inplace else output
 
 
 def _check(p):

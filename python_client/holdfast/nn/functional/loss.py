@@ -12,20 +12,15 @@ from .activation import log_softmax
 from .reduction import reduced, reduction_of
 
 __all__ = [
-    "cosine_embedding_loss",
     "cross_entropy",
     "gaussian_nll_loss",
-    "hinge_embedding_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
-    "margin_ranking_loss",
     "mse_loss",
     "nll_loss",
     "poisson_nll_loss",
     "smooth_l1_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
 ]
 
 _ops = _C.ops
@@ -283,69 +278,3 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if full:
         loss = loss + 0.9189385332046727  # log(2 pi) / 2
     return reduced(loss, reduction)
-
-
-# ---- margins
-
-
-def hinge_embedding_loss(
-    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
-):
-    """input where target is 1, max(0, margin - input) where it is -1."""
-    reduction = reduction_of(reduction, size_average, reduce)
-    loss = holdfast.where(target == 1, input, (margin - input).clamp(min=0))
-    return reduced(loss, reduction)
-
-
-def margin_ranking_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
-):
-    """max(0, -target * (input1 - input2) + margin)."""
-    reduction = reduction_of(reduction, size_average, reduce)
-    loss = (-target * (input1 - input2) + margin).clamp(min=0)
-    return reduced(loss, reduction)
-
-
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """log(1 + exp(-target * input)) for targets 1 and -1."""
-    reduction = reduction_of(reduction, size_average, reduce)
-    return reduced((-target * input).exp().log1p(), reduction)
-
-
-def cosine_embedding_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
-):
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
-    reduction = reduction_of(reduction, size_average, reduce)
-    eps = 1e-12
-    dot = (input1 * input2).sum(-1)
-    norms = ((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)
-    cosine = dot / norms.sqrt()
-    loss = holdfast.where(target == 1, 1 - cosine, (cosine - margin).clamp(min=0))
-    return reduced(loss, reduction)
-
-
-def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
-    margin=1.0,
-    p=2,
-    eps=1e-6,
-    swap=False,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm.
-
-    `swap` uses d(positive, negative) where it is smaller (Balntas et al. 2016).
-    """
-    from .embedding import pairwise_distance
-
-    reduction = reduction_of(reduction, size_average, reduce)
-    far = pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = holdfast.minimum(far, pairwise_distance(positive, negative, p, eps))
-    near = pairwise_distance(anchor, positive, p, eps)
-    return reduced((near - far + margin).clamp(min=0), reduction)

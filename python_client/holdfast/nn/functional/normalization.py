@@ -1,11 +1,20 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Normalisation, as composites over means."""
+"""Normalisation. Inputs are float tensors; weight and bias have their type."""
 
 import holdfast
+from holdfast import _C
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "rms_norm",
+]
+
+_ops = _C.ops
 
 
 def batch_norm(
@@ -24,38 +33,63 @@ def batch_norm(
     from the batch (biased variance) and move the running ones by `momentum`
     (unbiased variance); otherwise the running ones are used.
     """
-    dims = [d for d in range(input.dim()) if d != 1]
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    if training:
-        count = input.numel() // input.shape[1]
-        if count <= 1:
-            raise ValueError(
-                "Expected more than 1 value per channel when training, got input "
-                f"size {tuple(input.shape)}"
-            )
-        mean = input.mean(dims, keepdim=True)
-        centred = input - mean
-        var = (centred * centred).mean(dims, keepdim=True)
-        if running_mean is not None:
-            with holdfast.no_grad():
-                running_mean.mul_(1 - momentum)
-                running_mean.add_(mean.detach().reshape(-1) * momentum)
-                running_var.mul_(1 - momentum)
-                unbiased = momentum * count / (count - 1)
-                running_var.add_(var.detach().reshape(-1) * unbiased)
-    else:
+    if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(
                 "Expected running_mean and running_var to be defined when "
                 "training=False"
             )
-        centred = input - running_mean.reshape(shape)
-        var = running_var.reshape(shape)
-    scale = (var + eps).rsqrt()
-    if weight is not None:
-        scale = scale * weight.reshape(shape)
-    result = centred * scale
-    return result if bias is None else result + bias.reshape(shape)
+        return _ops.batch_norm(input, weight, bias, running_mean, running_var, eps)[0]
+    shape = tuple(input.shape)
+    count = input.numel() // shape[1] if len(shape) > 1 and shape[1] else 0
+    if count == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input "
+            f"size {input.shape}"
+        )
+    result, mean, var = _ops.batch_norm(input, weight, bias, None, None, eps)
+    if running_mean is not None:
+        with holdfast.no_grad():
+            _move(running_mean, mean, momentum)
+            _move(running_var, var, momentum, count / (count - 1) if count else 1.0)
+    return result
+
+
+def _move(running, fresh, momentum, factor=1.0):
+    """running = (1 - momentum) running + momentum factor fresh."""
+    running.mul_(1 - momentum)
+    running.add_(fresh.detach() * (momentum * factor))
+
+
+def _group_norm(input, weight, bias, groups, dims, eps, center=True):
+    return _ops.group_norm(input, weight, bias, groups, dims, eps, center)[0]
+
+
+def _normalized_shape(input, normalized_shape, **affine):
+    """normalized_shape as a tuple, checked with PyTorch's words."""
+    if isinstance(normalized_shape, int):
+        normalized_shape = (normalized_shape,)
+    shape = tuple(normalized_shape)
+    count = len(shape)
+    if count == 0:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., "
+            "containing at least one element, but got normalized_shape = []"
+        )
+    for name, tensor in affine.items():
+        if tensor is not None and tuple(tensor.shape) != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got "
+                f"{name} of shape {list(tensor.shape)} and normalized_shape = "
+                f"{list(shape)}"
+            )
+    if tuple(input.shape)[-count:] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with "
+            f"shape [*, {', '.join(map(str, shape))}], but got input of "
+            f"size{list(input.shape)}"
+        )
+    return shape
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -64,36 +98,29 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     `normalized_shape` must equal the input's last sizes; weight and bias have
     that shape.
     """
-    if isinstance(normalized_shape, int):
-        normalized_shape = (normalized_shape,)
-    normalized_shape = tuple(normalized_shape)
-    count = len(normalized_shape)
-    if count == 0 or tuple(input.shape)[-count:] != normalized_shape:
-        raise RuntimeError(
-            f"Given normalized_shape={list(normalized_shape)}, expected input with "
-            f"shape [*, {', '.join(map(str, normalized_shape))}], but got input of "
-            f"size{list(input.shape)}"
-        )
-    result = _standardize(input, list(range(-count, 0)), eps)
-    if weight is not None:
-        result = result * weight
-    return result if bias is None else result + bias
+    shape = _normalized_shape(input, normalized_shape, weight=weight, bias=bias)
+    return _group_norm(input, weight, bias, 1, len(shape), eps)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """input over the root of its mean square (Zhang & Sennrich 2019), times weight.
+
+    As layer_norm otherwise; eps None is the type's machine epsilon.
+    """
+    shape = _normalized_shape(input, normalized_shape, weight=weight)
+    if eps is None:
+        eps = holdfast.finfo(input.dtype).eps
+    return _group_norm(input, weight, None, 1, len(shape), eps, False)
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Group normalisation (Wu & He 2018): input [N, C, ...], weight and bias [C]."""
-    batch, channels = input.shape[:2]
-    if channels % num_groups != 0:
+    if input.dim() < 2:
         raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but "
-            f"got input of shape {list(input.shape)} and num_groups={num_groups}"
+            "Expected at least 2 dimensions for input tensor but received "
+            f"{input.dim()}"
         )
-    groups = input.reshape(batch, num_groups, -1)
-    result = _standardize(groups, [-1], eps).reshape(input.shape)
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return _group_norm(input, weight, bias, num_groups, 0, eps)
 
 
 def instance_norm(
@@ -112,23 +139,27 @@ def instance_norm(
     without `use_input_stats`, used.
     """
     if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "Expected running_mean and running_var to be defined when "
+                "use_input_stats=False"
+            )
         return batch_norm(
             input, running_mean, running_var, weight, bias, False, momentum, eps
         )
-    if running_mean is not None:
-        dims = list(range(2, input.dim()))
+    shape = tuple(input.shape)
+    count = 1
+    for size in shape[2:]:
+        count *= size
+    if count == 1:
+        raise ValueError(
+            "Expected more than 1 spatial element when training, got input size "
+            f"{input.shape}"
+        )
+    result, mean, rstd = _ops.group_norm(input, weight, bias, shape[1], 0, eps, True)
+    if running_mean is not None and count:
         with holdfast.no_grad():
-            fresh = input.detach()
-            mean = fresh.mean(dims, keepdim=True)
-            count = input.numel() // (input.shape[0] * input.shape[1])
-            var = ((fresh - mean) ** 2).mean(dims) * (count / (count - 1))
-            mean = mean.reshape(input.shape[:2]).mean(0)
-            running_mean.mul_(1 - momentum).add_(mean * momentum)
-            running_var.mul_(1 - momentum).add_(var.mean(0) * momentum)
-    return group_norm(input, input.shape[1], weight, bias, eps)
-
-
-def _standardize(input, dims, eps):
-    centred = input - input.mean(dims, keepdim=True)
-    var = (centred * centred).mean(dims, keepdim=True)
-    return centred * (var + eps).rsqrt()
+            var = (rstd.detach() ** -2 - eps).mean(0)
+            _move(running_mean, mean.detach().mean(0), momentum)
+            _move(running_var, var, momentum, count / (count - 1))
+    return result

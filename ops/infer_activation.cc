@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of the fused activations.
+#include <algorithm>
+#include <iterator>
+
+#include "ops/infer_rule.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+namespace {
+
+// What activation_backward's `op` may be.
+constexpr const char* kActivations[] = {"gelu", "gelu_tanh", "silu",
+                                        "mish", "softplus",  "leaky_relu",
+                                        "elu",  "hardswish", "hardsigmoid"};
+
+}  // namespace
+
+HOLDFAST_INFER(InferActivation) {
+  if (absl::Status s = RequireFloat(attrs, inputs, 0); !s.ok()) return s;
+  if (attrs.schema().id == OpId::gelu) {
+    const std::string& approximate = attrs.Str("approximate");
+    if (approximate != "none" && approximate != "tanh") {
+      return Invalid(attrs, inputs,
+                     "approximate argument must be either none or tanh");
+    }
+  }
+  AddOutputLike(out, inputs[0]->dtype, *inputs[0]);
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferActivationBackward) {
+  absl::Status s = RequireFloat(attrs, inputs, 0);
+  if (s.ok()) s = RequireSameDType(attrs, inputs, 0, 1);
+  if (!s.ok()) return s;
+  if (inputs[0]->shape != inputs[1]->shape) {
+    return Invalid(attrs, inputs, "grad and input must have one shape");
+  }
+  const std::string& op = attrs.Str("op");
+  if (std::find(std::begin(kActivations), std::end(kActivations), op) ==
+      std::end(kActivations)) {
+    return Invalid(attrs, inputs, "unknown activation ", AttrToString(op));
+  }
+  AddOutputLike(out, inputs[0]->dtype, *inputs[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast

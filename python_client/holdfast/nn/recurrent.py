@@ -1,0 +1,379 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Recurrent layers: RNN, LSTM (Hochreiter & Schmidhuber 1997), GRU (Cho et al. 2014).
+
+A layer's direction is two ops: the inputs of all steps through one linear map,
+and `rnn_layer`, which runs the steps.
+"""
+
+import math
+import warnings
+
+import holdfast
+from holdfast import _C
+from holdfast.errors import UnsupportedError
+
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+from .utils.rnn import PackedSequence
+
+_ops = _C.ops
+_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+_MODES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "LSTM": "lstm", "GRU": "gru"}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share.
+
+    Input [T, N, input_size] ([N, T, input_size] with batch_first, [T, input_size]
+    for one sample) or a PackedSequence; states [layers * directions, N,
+    hidden_size], zero unless given. Parameters weight_ih_l<k>[_reverse] [gates *
+    hidden, inputs], weight_hh_..., bias_ih_..., bias_hh_... start uniform in
+    +-1/sqrt(hidden_size). `dropout` is between layers, in training.
+    """
+
+    def __init__(
+        self,
+        mode,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the "
+                "probability of an element being zeroed"
+            )
+        if hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if proj_size != 0:
+            raise UnsupportedError("holdfast has no LSTM(proj_size=...).")
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so "
+                "non-zero dropout expects num_layers greater than 1, but got "
+                f"dropout={dropout} and num_layers={num_layers}",
+                stacklevel=3,
+            )
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        options = {"device": device, "dtype": dtype}
+        rows = _GATES[mode] * hidden_size
+        directions = 2 if bidirectional else 1
+        self._suffixes = []
+        for layer in range(num_layers):
+            columns = input_size if layer == 0 else hidden_size * directions
+            for reverse in ("", "_reverse")[:directions]:
+                suffix = f"_l{layer}{reverse}"
+                self._suffixes.append(suffix)
+                shapes = {
+                    "weight_ih": (rows, columns),
+                    "weight_hh": (rows, hidden_size),
+                }
+                if bias:
+                    shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+                for name, shape in shapes.items():
+                    parameter = Parameter(holdfast.empty(shape, **options))
+                    setattr(self, name + suffix, parameter)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws every parameter anew."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def flatten_parameters(self):
+        """Nothing to do: PyTorch's arranges memory for cuDNN."""
+
+    @property
+    def all_weights(self):
+        """The parameters of each layer and direction, as lists."""
+        return [[getattr(self, n) for n in self._names(s)] for s in self._suffixes]
+
+    def _names(self, suffix):
+        names = ["weight_ih", "weight_hh"]
+        if self.bias:
+            names += ["bias_ih", "bias_hh"]
+        return [name + suffix for name in names]
+
+    def forward(self, input, hx=None):
+        packed = isinstance(input, PackedSequence)
+        sizes = order = None
+        if packed:
+            data, sizes = input.data, input.batch_sizes
+            order = input.sorted_indices
+            batch, single = int(sizes[0].item()), False
+        else:
+            if input.dim() not in (2, 3):
+                raise ValueError(
+                    f"{type(self).__name__}: Expected input to be 2D or 3D, got "
+                    f"{input.dim()}D instead"
+                )
+            single = input.dim() == 2
+            data = input
+            if single:
+                data = input.unsqueeze(1)
+            elif self.batch_first:
+                data = input.transpose(0, 1)
+            batch = data.shape[1]
+        if data.shape[-1] != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {data.shape[-1]}"
+            )
+        states = self._initial(hx, data, batch, single, order)
+        output, hidden, cell = self._run(data, sizes, *states)
+        if packed:
+            output = PackedSequence(output, sizes, order, input.unsorted_indices)
+        elif single:
+            output = output.squeeze(1)
+        elif self.batch_first:
+            output = output.transpose(0, 1)
+        if packed and order is not None:
+            back = input.unsorted_indices
+            hidden = hidden.index_select(1, back)
+            cell = None if cell is None else cell.index_select(1, back)
+        if single:
+            hidden = hidden.squeeze(1)
+            cell = None if cell is None else cell.squeeze(1)
+        return output, (hidden if cell is None else (hidden, cell))
+
+    def _initial(self, hx, data, batch, single, order):
+        """(h0, c0 or None) [layers * directions, N, hidden], in packed order."""
+        shape = (len(self._suffixes), batch, self.hidden_size)
+        lstm = self.mode == "LSTM"
+        if hx is None:
+            zeros = holdfast.zeros(shape, dtype=data.dtype)
+            return zeros, (zeros if lstm else None)
+        states = tuple(hx) if lstm else (hx,)
+        if single:
+            for state in states:
+                if state.dim() != 2:
+                    raise RuntimeError(
+                        "For unbatched 2-D input, hx should also be 2-D but got "
+                        f"{state.dim()}-D tensor"
+                    )
+            states = tuple(state.unsqueeze(1) for state in states)
+        for number, state in enumerate(states):
+            if tuple(state.shape) != shape:
+                raise RuntimeError(
+                    f"Expected hidden{[f'[{number}]', ''][not lstm]} size {shape}, "
+                    f"got {list(state.shape)}"
+                )
+        if order is not None:
+            states = tuple(state.index_select(1, order) for state in states)
+        return states if lstm else (states[0], None)
+
+    def _run(self, data, sizes, h0, c0):
+        mode = _MODES[self.mode]
+        directions = 2 if self.bidirectional else 1
+        hidden, cells = [], []
+        for layer in range(self.num_layers):
+            if layer > 0 and self.dropout > 0 and self.training:
+                data = F.dropout(data, self.dropout)
+            outputs = []
+            for reverse in range(directions):
+                number = layer * directions + reverse
+                names = self._names(self._suffixes[number])
+                weights = [getattr(self, name) for name in names]
+                bias_ih, bias_hh = weights[2:] if self.bias else (None, None)
+                output, hn, cn = _ops.rnn_layer(
+                    _ops.linear(data, weights[0], bias_ih),
+                    sizes,
+                    h0[number],
+                    None if c0 is None else c0[number],
+                    weights[1],
+                    bias_hh,
+                    mode,
+                    bool(reverse),
+                )[:3]
+                outputs.append(output)
+                hidden.append(hn)
+                cells.append(cn)
+            data = outputs[0] if directions == 1 else holdfast.cat(outputs, -1)
+        cell = None if c0 is None else holdfast.stack(cells)
+        return data, holdfast.stack(hidden), cell
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)}"
+        return text
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it (Elman 1990)."""
+
+    __doc__ += RNNBase.__doc__.partition("\n")[2]
+
+    def __init__(self, *args, nonlinearity="tanh", **kwargs):
+        if len(args) > 3:  # PyTorch: input_size, hidden_size, num_layers, nonlinearity
+            nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__("RNN_" + nonlinearity.upper(), *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; gates i, f, g, o; the state is (h, c)."""
+
+    __doc__ += RNNBase.__doc__.partition("\n")[2]
+
+    def __init__(self, *args, **kwargs):
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units; gates r, z, n."""
+
+    __doc__ += RNNBase.__doc__.partition("\n")[2]
+
+    def __init__(self, *args, **kwargs):
+        super().__init__("GRU", *args, **kwargs)
+
+
+# ---- cells: one step, of ops that can be differentiated any number of times
+
+
+class RNNCellBase(Module):
+    """What the cells share: weight_ih, weight_hh, bias_ih, bias_hh.
+
+    Input [N, input_size] or [input_size]; states [N, hidden_size] or [hidden_size],
+    zero unless given.
+    """
+
+    _chunks = 1
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        options = {"device": device, "dtype": dtype}
+        rows = self._chunks * hidden_size
+        self.weight_ih = Parameter(holdfast.empty((rows, input_size), **options))
+        self.weight_hh = Parameter(holdfast.empty((rows, hidden_size), **options))
+        for name in ("bias_ih", "bias_hh"):
+            tensor = Parameter(holdfast.empty((rows,), **options)) if bias else None
+            self.register_parameter(name, tensor)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws every parameter anew."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def _state(self, input, hx):
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 1D or 2D, got "
+                f"{input.dim()}D instead"
+            )
+        if hx is None:
+            shape = tuple(input.shape)[:-1] + (self.hidden_size,)
+            return holdfast.zeros(shape, dtype=input.dtype)
+        return hx
+
+    def _gates(self, input, h):
+        """The input's gates and the state's, each [N, gates * hidden]."""
+        return (
+            _ops.linear(input, self.weight_ih, self.bias_ih),
+            _ops.linear(h, self.weight_hh, self.bias_hh),
+        )
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        return text if self.bias else text + f", bias={self.bias}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN: (input, h) -> h."""
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        bias=True,
+        nonlinearity="tanh",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        own, hidden = self._gates(input, self._state(input, hx))
+        return getattr(own + hidden, self.nonlinearity)()
+
+    def extra_repr(self):
+        text = super().extra_repr()
+        if self.nonlinearity == "tanh":
+            return text
+        return f"{text}, nonlinearity={self.nonlinearity}"
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM: (input, (h, c)) -> (h, c)."""
+
+    _chunks = 4
+
+    def forward(self, input, hx=None):
+        zeros = self._state(input, None) if hx is None else None
+        h, c = (zeros, zeros) if hx is None else hx
+        own, hidden = self._gates(input, self._state(input, h))
+        i, f, g, o = (own + hidden).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU: (input, h) -> h."""
+
+    _chunks = 3
+
+    def forward(self, input, hx=None):
+        h = self._state(input, hx)
+        own, hidden = self._gates(input, h)
+        own_r, own_z, own_n = own.chunk(3, -1)
+        hidden_r, hidden_z, hidden_n = hidden.chunk(3, -1)
+        r = (own_r + hidden_r).sigmoid()
+        z = (own_z + hidden_z).sigmoid()
+        n = (own_n + r * hidden_n).tanh()
+        return n + z * (h - n)

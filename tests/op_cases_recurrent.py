@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The op cases of recurrent layers and of attention."""
+
+import math
+
+import numpy as np
+from op_cases import case
+
+
+def sigmoid(a):
+    return 1 / (1 + np.exp(-a))
+
+
+def cell(mode, x, h, c, w, b):
+    """One step from the input's gates: (h, c)."""
+    r = h @ w.T + b
+    if mode in ("tanh", "relu"):
+        return (np.tanh(x + r) if mode == "tanh" else np.maximum(x + r, 0)), c
+    if mode == "lstm":
+        i, f, g, o = np.split(x + r, 4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        return sigmoid(o) * np.tanh(c), c
+    (xr, xz, xn), (hr, hz, hn) = np.split(x, 3, -1), np.split(r, 3, -1)
+    z = sigmoid(xz + hz)
+    n = np.tanh(xn + sigmoid(xr + hr) * hn)
+    return (1 - z) * n + z * h, c
+
+
+def reference(mode, reverse, sizes=None):
+    """All outputs, then the last state."""
+
+    def run(x, h, w, b, c=None):
+        counts = [h.shape[0]] * len(x) if sizes is None else sizes
+        rows = np.cumsum([0] + counts)
+        data = x.reshape(-1, x.shape[-1])
+        h, c = h.copy(), np.zeros_like(h) if c is None else c.copy()
+        out = np.zeros((len(data), h.shape[1]))
+        order = range(len(counts))
+        for t in reversed(order) if reverse else order:
+            live = counts[t]
+            at = slice(rows[t], rows[t] + live)
+            h[:live], c[:live] = cell(mode, data[at], h[:live], c[:live], w, b)
+            out[at] = h[:live]
+        return np.concatenate([out, h, c] if mode == "lstm" else [out, h])
+
+    return run
+
+
+def ours(mode, reverse, sizes=None):
+    def run(hf, x, h, w, b, c=None):
+        counts = None if sizes is None else hf.tensor(sizes)
+        result = hf._C.ops.rnn_layer(x, counts, h, c, w, b, mode, reverse)
+        out = result[0].reshape(-1, h.shape[1])
+        states = result[1:3] if mode == "lstm" else result[1:2]
+        return hf.cat([out, *states])
+
+    return run
+
+
+GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
+for mode, gates in GATES.items():
+    for reverse in (False, True):
+        for sizes in (None, [3, 2, 2, 1]):
+            rows = (4, 3) if sizes is None else (8,)
+            state = [(3, 2)] if mode == "lstm" else []
+            case(
+                "rnn_layer",
+                ours(mode, reverse, sizes),
+                reference(mode, reverse, sizes),
+                rows + (gates * 2,),
+                (3, 2),
+                (gates * 2, 2),
+                (gates * 2,),
+                *state,
+                label=f" {mode} reverse={reverse}",
+                second=False,
+            )
+
+
+def layer_backward(hf, g, x, h, w):
+    """The gradient of the input's gates."""
+    out, _, _, gates, cells = hf._C.ops.rnn_layer(
+        x, None, h, None, w, None, "tanh", False
+    )
+    return hf._C.ops.rnn_layer_backward(
+        g, None, None, None, h, None, w, out, gates, cells, "tanh", False
+    )[0]
+
+
+def layer_backward_reference(g, x, h, w):
+    states = [h]
+    for step in x:
+        states.append(np.tanh(step + states[-1] @ w.T))
+    grads, dh = [], np.zeros_like(h)
+    for t in reversed(range(len(x))):
+        da = (dh + g[t]) * (1 - states[t + 1] ** 2)
+        grads.insert(0, da)
+        dh = da @ w
+    return np.stack(grads)
+
+
+case(
+    "rnn_layer_backward",
+    layer_backward,
+    layer_backward_reference,
+    (4, 3, 2),
+    (4, 3, 2),
+    (3, 2),
+    (2, 2),
+    grad=(),
+)
+
+# ---- attention
+
+
+def attention(q, k, v, mask=None, scale=None):
+    scores = q @ k.swapaxes(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
+    scores = scores if mask is None else scores + mask
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+
+allowed = np.array([[1, 0, 1, 1, 0], [0, 1, 0, 1, 1], [1, 1, 1, 1, 1]], bool)
+banned = np.where(allowed, 0, -np.inf)
+causal = np.where(np.tril(np.ones((3, 5))) > 0, 0, -np.inf)
+name = "nn.functional.scaled_dot_product_attention"
+for label, kwargs, mask in [
+    ("", {}, None),
+    (" causal", {"is_causal": True}, causal),
+    (" scale", {"scale": 0.3}, None),
+]:
+    case(
+        name,
+        lambda hf, q, k, v, a=kwargs: (
+            hf.nn.functional.scaled_dot_product_attention(q, k, v, **a)
+        ),
+        lambda q, k, v, m=mask, s=kwargs.get("scale"): attention(q, k, v, m, s),
+        (2, 2, 3, 4),
+        (2, 2, 5, 4),
+        (2, 2, 5, 3),
+        label=label,
+    )
+case(
+    name,
+    lambda hf, q, k, v, m: hf.nn.functional.scaled_dot_product_attention(q, k, v, m),
+    lambda q, k, v, m: attention(q, k, v, banned),
+    (3, 4),
+    (5, 4),
+    (5, 3),
+    allowed,
+    label=" bool mask",
+)
+case(
+    name,
+    lambda hf, q, k, v, m: hf.nn.functional.scaled_dot_product_attention(q, k, v, m),
+    attention,
+    (2, 3, 4),
+    (2, 5, 4),
+    (2, 5, 3),
+    (3, 5),
+    label=" float mask",
+)
