@@ -163,7 +163,7 @@ absl::Status Pass::AddRoots(absl::Span<const Value> roots,
           spec.ToString(), ", gradient=", gradients[i]->spec().ToString(),
           "."));
     }
-    if (gradients[i] && !IsFloat(gradients[i]->spec().dtype)) {
+    if (gradients[i] && !IsDifferentiable(gradients[i]->spec().dtype)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "[backward] a gradient must be floating point. Got root=",
           spec.ToString(), ", gradient=", gradients[i]->spec().ToString(),

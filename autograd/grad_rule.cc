@@ -41,7 +41,16 @@ GradContext::GradContext(OpSink* sink, Node* node,
       grads_(grads),
       create_graph_(create_graph),
       wanted_(wanted),
-      results_(node->edges.size()) {}
+      results_(node->edges.size()) {
+  bool complex = false;
+  for (const Value& g : grads) complex |= g && IsComplex(g->spec().dtype);
+  if (!complex) return;
+  for (const Value& g : grads) {
+    conjugated_.push_back(
+        g && IsComplex(g->spec().dtype) ? Call(OpId::conj, {g}) : g);
+  }
+  grads_ = conjugated_;
+}
 
 Value GradContext::input(int i) {
   if (i >= static_cast<int>(node_->saved_inputs.size())) return nullptr;
@@ -92,7 +101,8 @@ Value GradContext::Unpack(const SavedValue& saved, int output) {
         "], or write to a clone.")));
     return nullptr;
   }
-  if (output < 0 || !create_graph_ || !IsFloat(saved.value->spec().dtype)) {
+  if (output < 0 || !create_graph_ ||
+      !IsDifferentiable(saved.value->spec().dtype)) {
     return saved.value;
   }
   // The saved alias has no history; give this use of it the output's own.
@@ -114,6 +124,7 @@ void GradContext::Set(int i, Value grad) {
   if (grad->spec().dtype != wanted.dtype) {
     grad = Call(OpId::to, {std::move(grad)}, {{"dtype", wanted.dtype}});
   }
+  if (IsComplex(wanted.dtype)) grad = Call(OpId::conj, {std::move(grad)});
   results_[i] = std::move(grad);
 }
 

@@ -47,6 +47,10 @@ class GradContext {
               bool create_graph, uint64_t wanted = ~uint64_t{0});
 
   // Gradient of output i; null: zero. Single-output rules always find it.
+  // Complex ones come conjugated, and Set conjugates what it is given: the
+  // gradient of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)), so that
+  // its rule reads as for real numbers. Rules between real and complex numbers
+  // say conj themselves.
   const Value& grad(int i = 0) const { return grads_[i]; }
   // Saved tensors; REQUIRES that the rule's masks name them. Null where the
   // op had none. A tensor that was written since, or freed, sets the error.
@@ -96,6 +100,7 @@ class GradContext {
   OpSink* sink_;
   Node* node_;
   absl::Span<const Value> grads_;
+  Values conjugated_;  // what grads_ shows, if any of them is complex
   bool create_graph_;
   uint64_t wanted_;
   absl::Status status_;

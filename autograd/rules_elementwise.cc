@@ -22,8 +22,14 @@ constexpr int64_t kZero = 0;
 // -g
 HOLDFAST_GRAD(neg) { c.Set(0, Neg(c, c.grad())); }
 
-// g sign(x)
-HOLDFAST_GRAD(abs, Bit(0)) {
+// g sign(x); complex: g x / |x|, zero at zero
+HOLDFAST_GRAD(abs, Bit(0), Bit(0)) {
+  if (IsComplex(c.input_spec(0).dtype)) {
+    const Value x = c.input(0), size = c.output();
+    const Value unit = Div(c, Unary(c, OpId::conj, x), size);
+    const Value zero = Binary(c, OpId::eq, size, int64_t{0});
+    return c.Set(0, Mul(c, c.grad(), Where(c, zero, int64_t{0}, unit)));
+  }
   c.Set(0, Mul(c, c.grad(), Unary(c, OpId::sign, c.input(0))));
 }
 
@@ -36,6 +42,16 @@ HOLDFAST_GRAD(relu, 0, Bit(0)) {
 HOLDFAST_GRAD(relu_backward, Bit(1)) {
   if (!c.needs(0)) return;
   c.Set(0, Binary(c, OpId::relu_backward, c.grad(), c.input(1)));
+}
+
+// Seen from inside a rule, the conjugate of a conjugated gradient.
+HOLDFAST_GRAD(conj) { c.Set(0, Unary(c, OpId::conj, c.grad())); }
+HOLDFAST_GRAD(view_as_real) {
+  const Value g = c.Call(OpId::clone, {c.grad()});  // its last stride is 1
+  c.Set(0, Unary(c, OpId::conj, Unary(c, OpId::view_as_complex, g)));
+}
+HOLDFAST_GRAD(view_as_complex) {
+  c.Set(0, Unary(c, OpId::view_as_real, Unary(c, OpId::conj, c.grad())));
 }
 
 // g y

@@ -134,7 +134,7 @@ void EndRecord(const RefPtr<Node>& node, OpSink& sink,
   if (mask != 0) node->saved_outputs.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Value& output = outputs[i];
-    const bool differentiable = IsFloat(output->spec().dtype);
+    const bool differentiable = IsDifferentiable(output->spec().dtype);
     if (IsSaved(mask, i)) {
       node->saved_outputs[i] = {differentiable ? sink.Alias(output) : output,
                                 output->version()};

@@ -22,6 +22,8 @@
 #include "absl/types/span.h"
 #include "client/tensor.h"
 #include "ops/attrs.h"
+#include "ops/complex.h"
+#include "ops/half.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 

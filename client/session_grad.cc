@@ -86,7 +86,7 @@ void SessionCore::RecordOutputs(const OpSchema& schema,
   };
   if (inplace) {
     TensorState* tensor = inputs[0].get();
-    if (!IsFloat(tensor->spec().dtype)) return;
+    if (!IsDifferentiable(tensor->spec().dtype)) return;
     MoveHistory(tensor, new_node());
     // Views and bases of it see the write too.
     const RefPtr<StorageState>& storage = tensor->storage();
@@ -95,7 +95,7 @@ void SessionCore::RecordOutputs(const OpSchema& schema,
   }
   // A node each: nodes name tensors, not outputs.
   for (const Tensor& output : outputs) {
-    if (!IsFloat(output->spec().dtype)) continue;
+    if (!IsDifferentiable(output->spec().dtype)) continue;
     output->node = new_node();
     output->requires_grad = true;
     output->is_leaf = false;
@@ -108,7 +108,7 @@ absl::Status SessionCore::SetRequiresGrad(const Tensor& tensor, bool value) {
   if (!usable()) return Unusable();
   absl::Status status = CheckOwner("requires_grad_", tensor);
   if (!status.ok()) return status;
-  if (value && !IsFloat(tensor->spec().dtype)) {
+  if (value && !IsDifferentiable(tensor->spec().dtype)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "[requires_grad_] only Tensors of floating point dtype can require "
         "gradients. Got ",

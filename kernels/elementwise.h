@@ -14,33 +14,30 @@
 #include <limits>
 #include <type_traits>
 
-#if defined(__CUDACC__)
-#define HOLDFAST_HD __host__ __device__ __forceinline__
-#else
-// Always inlined, so that a loop compiled for AVX-512 gets AVX-512 bodies.
-#define HOLDFAST_HD inline __attribute__((always_inline))
-#endif
+#include "ops/complex.h"
+#include "ops/half.h"
+#include "ops/host_device.h"
 
 // clang-format off
 
 // X(op, types, expression): the expression sees `a`, of type T.
 #define HOLDFAST_UNARY_OPS(X)                                    \
-  X(neg, NumericTypes, Negate(a))                                \
+  X(neg, WithComplex<NumericTypes>, Negate(a))                   \
   X(abs, NumericTypes, Abs(a))                                   \
   X(sign, AllTypes, Sign(a))                                     \
   X(relu, NumericTypes, a < T(0) ? T(0) : a)                     \
-  X(exp, MathTypes, std::exp(a))                                 \
+  X(exp, WithComplex<MathTypes>, Exp(a))                         \
   X(expm1, MathTypes, std::expm1(a))                             \
-  X(log, MathTypes, std::log(a))                                 \
+  X(log, WithComplex<MathTypes>, Log(a))                         \
   X(log2, MathTypes, std::log2(a))                               \
   X(log1p, MathTypes, std::log1p(a))                             \
-  X(sqrt, MathTypes, std::sqrt(a))                               \
-  X(rsqrt, MathTypes, T(1) / std::sqrt(a))                       \
-  X(reciprocal, MathTypes, T(1) / a)                             \
-  X(sin, MathTypes, std::sin(a))                                 \
-  X(cos, MathTypes, std::cos(a))                                 \
-  X(tanh, MathTypes, std::tanh(a))                               \
-  X(sigmoid, MathTypes, T(1) / (T(1) + std::exp(-a)))            \
+  X(sqrt, WithComplex<MathTypes>, Sqrt(a))                       \
+  X(rsqrt, WithComplex<MathTypes>, T(1) / Sqrt(a))               \
+  X(reciprocal, WithComplex<MathTypes>, T(1) / a)                \
+  X(sin, WithComplex<MathTypes>, Sin(a))                         \
+  X(cos, WithComplex<MathTypes>, Cos(a))                         \
+  X(tanh, WithComplex<MathTypes>, Tanh(a))                       \
+  X(sigmoid, WithComplex<MathTypes>, T(1) / (T(1) + Exp(-a)))    \
   X(erf, MathTypes, std::erf(a))                                 \
   X(floor, NumericTypes, Floor(a))                               \
   X(ceil, NumericTypes, Ceil(a))                                 \
@@ -49,18 +46,18 @@
 // Result bool.
 #define HOLDFAST_UNARY_PREDICATES(X)                             \
   X(logical_not, AllTypes, a == T(0))                            \
-  X(isnan, AllTypes, a != a)                                     \
-  X(isfinite, AllTypes, IsFinite(a))
+  X(isnan, WithComplex<AllTypes>, a != a)                        \
+  X(isfinite, WithComplex<AllTypes>, IsFinite(a))
 
 // The expression sees `a` and `b`, both of type T.
 #define HOLDFAST_BINARY_OPS(X)                                   \
-  X(add, AllTypes, Add(a, b))                                    \
-  X(sub, NumericTypes, Subtract(a, b))                           \
-  X(mul, AllTypes, Multiply(a, b))                               \
-  X(div, FloatTypes, a / b)                                      \
+  X(add, WithComplex<AllTypes>, Add(a, b))                       \
+  X(sub, WithComplex<NumericTypes>, Subtract(a, b))              \
+  X(mul, WithComplex<AllTypes>, Multiply(a, b))                  \
+  X(div, WithComplex<FloatTypes>, a / b)                         \
   X(floor_divide, NumericTypes, FloorDivide(a, b))               \
   X(remainder, NumericTypes, Remainder(a, b))                    \
-  X(pow, AllMathTypes, Pow(a, b))                                \
+  X(pow, WithComplex<AllMathTypes>, Pow(a, b))                   \
   X(maximum, AllTypes, (a > b || a != a) ? a : b)                \
   X(minimum, AllTypes, (a < b || a != a) ? a : b)                \
   X(bitwise_and, IntegralTypes, static_cast<T>(a & b))           \
@@ -70,8 +67,8 @@
 
 // Result bool.
 #define HOLDFAST_BINARY_PREDICATES(X)                            \
-  X(eq, AllTypes, a == b)                                        \
-  X(ne, AllTypes, a != b)                                        \
+  X(eq, WithComplex<AllTypes>, a == b)                           \
+  X(ne, WithComplex<AllTypes>, a != b)                           \
   X(lt, AllTypes, a < b)                                         \
   X(le, AllTypes, a <= b)                                        \
   X(gt, AllTypes, a > b)                                         \
@@ -91,13 +88,13 @@ namespace elementwise {
 // routine as well, so that a result does not depend on its position.
 struct AllTypes {
   template <typename T>
-  static constexpr bool kHas = true;
+  static constexpr bool kHas = !kIsComplex<T>;
   template <typename T>
   static constexpr bool kPadded = false;
 };
 struct NumericTypes : AllTypes {
   template <typename T>
-  static constexpr bool kHas = !std::is_same_v<T, bool>;
+  static constexpr bool kHas = !std::is_same_v<T, bool> && !kIsComplex<T>;
 };
 struct IntegralTypes : AllTypes {
   template <typename T>
@@ -115,6 +112,31 @@ struct MathTypes : FloatTypes {
   template <typename T>
   static constexpr bool kPadded = true;
 };
+template <typename Real>
+struct WithComplex : Real {
+  template <typename T>
+  static constexpr bool kHas = kIsComplex<T> || Real::template kHas<T>;
+  template <typename T>
+  static constexpr bool kPadded = !kIsComplex<T> && Real::template kPadded<T>;
+};
+
+// One name for the functions of real and complex numbers (ops/complex.h).
+#define HOLDFAST_REAL_AND_COMPLEX(Name, name) \
+  template <typename T>                       \
+  HOLDFAST_HD T Name(T a) {                   \
+    if constexpr (kIsComplex<T>) {            \
+      return ::holdfast::Name(a);             \
+    } else {                                  \
+      return std::name(a);                    \
+    }                                         \
+  }
+HOLDFAST_REAL_AND_COMPLEX(Exp, exp)
+HOLDFAST_REAL_AND_COMPLEX(Log, log)
+HOLDFAST_REAL_AND_COMPLEX(Sqrt, sqrt)
+HOLDFAST_REAL_AND_COMPLEX(Sin, sin)
+HOLDFAST_REAL_AND_COMPLEX(Cos, cos)
+HOLDFAST_REAL_AND_COMPLEX(Tanh, tanh)
+#undef HOLDFAST_REAL_AND_COMPLEX
 
 // Signed overflow is undefined, so arithmetic happens in the unsigned type.
 template <typename T>
@@ -236,7 +258,9 @@ HOLDFAST_HD T RoundHalfToEven(T a) {
 
 template <typename T>
 HOLDFAST_HD bool IsFinite(T a) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (kIsComplex<T>) {
+    return IsFinite(a.real) && IsFinite(a.imag);
+  } else if constexpr (std::is_floating_point_v<T>) {
     return std::fabs(a) <= std::numeric_limits<T>::max();
   } else {
     return true;
@@ -282,7 +306,9 @@ HOLDFAST_HD T Remainder(T a, T b) {
 
 template <typename T>
 HOLDFAST_HD T Pow(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (kIsComplex<T>) {
+    return Power(a, b);
+  } else if constexpr (std::is_floating_point_v<T>) {
     return std::pow(a, b);
   } else if constexpr (std::is_same_v<T, bool>) {
     return a | !b;

@@ -14,10 +14,11 @@ struct DTypeInfo {
 
 // Indexed by the enum's value.
 constexpr DTypeInfo kInfo[kDTypeLimit] = {
-    {"invalid", "?"},   {"bool", "bool"},   {"uint8", "u8"},
-    {"int8", "i8"},     {"int16", "i16"},   {"int32", "i32"},
-    {"int64", "i64"},   {"float16", "f16"}, {"bfloat16", "bf16"},
-    {"float32", "f32"}, {"float64", "f64"},
+    {"invalid", "?"},       {"bool", "bool"},   {"uint8", "u8"},
+    {"int8", "i8"},         {"int16", "i16"},   {"int32", "i32"},
+    {"int64", "i64"},       {"float16", "f16"}, {"bfloat16", "bf16"},
+    {"float32", "f32"},     {"float64", "f64"}, {"complex64", "c64"},
+    {"complex128", "c128"},
 };
 
 const DTypeInfo& Info(DType dtype) {
@@ -44,6 +45,11 @@ bool ParseDType(absl::string_view name, DType* dtype) {
 DType PromoteTypes(DType a, DType b) {
   if (a == b) return a;
   const DTypeCategory ca = Category(a), cb = Category(b);
+  if (ca == DTypeCategory::kComplex || cb == DTypeCategory::kComplex) {
+    const bool wide =
+        RealType(a) == DType::kFloat64 || RealType(b) == DType::kFloat64;
+    return wide ? DType::kComplex128 : DType::kComplex64;
+  }
   if (ca != cb) return ca > cb ? a : b;
   if (ca == DTypeCategory::kFloat) {
     const bool halves = ItemSize(a) == 2 && ItemSize(b) == 2;

@@ -25,47 +25,72 @@ enum class DType : uint8_t {
   kBFloat16 = 8,
   kFloat32 = 9,
   kFloat64 = 10,
+  kComplex64 = 11,   // two float32: real, imaginary
+  kComplex128 = 12,  // two float64
 };
-inline constexpr int kDTypeLimit = 11;  // one past the largest value
+inline constexpr int kDTypeLimit = 13;  // one past the largest value
 
 // Order matters: promotion never leaves the higher category.
-enum class DTypeCategory : uint8_t { kBool, kInteger, kFloat };
+enum class DTypeCategory : uint8_t { kBool, kInteger, kFloat, kComplex };
 
 // True for the values of the enum; wire input goes through this first.
 bool IsValidDType(int value);
-// The next four are inline because every op call asks. Values outside the enum
-// read as a type of one byte that nobody supports.
+// What follows is inline because every op call asks. Values outside the enum
+// read as a type of one byte.
 
-// True for the types kernels are compiled for in this version.
-inline constexpr bool IsSupportedDType(DType dtype) {
-  constexpr uint32_t kSupported = 1u << static_cast<int>(DType::kBool) |
-                                  1u << static_cast<int>(DType::kUInt8) |
-                                  1u << static_cast<int>(DType::kInt32) |
-                                  1u << static_cast<int>(DType::kInt64) |
-                                  1u << static_cast<int>(DType::kFloat32) |
-                                  1u << static_cast<int>(DType::kFloat64);
-  const uint32_t value = static_cast<uint32_t>(dtype);
-  return value < kDTypeLimit && (kSupported >> value & 1) != 0;
-}
 // Bytes of one element.
 inline constexpr size_t ItemSize(DType dtype) {
-  constexpr uint8_t kSizes[kDTypeLimit] = {1, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+  constexpr uint8_t kSizes[kDTypeLimit] = {1, 1, 1, 1, 2, 4, 8,
+                                           2, 2, 4, 8, 8, 16};
   const uint32_t value = static_cast<uint32_t>(dtype);
   return value < kDTypeLimit ? kSizes[value] : 1;
 }
 inline constexpr DTypeCategory Category(DType dtype) {
   const uint32_t value = static_cast<uint32_t>(dtype);
-  if (value >= static_cast<uint32_t>(DType::kFloat16) && value < kDTypeLimit) {
+  if (value >= kDTypeLimit) return DTypeCategory::kBool;
+  if (value >= static_cast<uint32_t>(DType::kComplex64)) {
+    return DTypeCategory::kComplex;
+  }
+  if (value >= static_cast<uint32_t>(DType::kFloat16)) {
     return DTypeCategory::kFloat;
   }
-  return value >= static_cast<uint32_t>(DType::kUInt8) && value < kDTypeLimit
-             ? DTypeCategory::kInteger
-             : DTypeCategory::kBool;
+  return value >= static_cast<uint32_t>(DType::kUInt8) ? DTypeCategory::kInteger
+                                                       : DTypeCategory::kBool;
 }
 inline constexpr bool IsFloat(DType d) {
   return Category(d) == DTypeCategory::kFloat;
 }
-inline constexpr bool IsIntegral(DType d) { return !IsFloat(d); }  // with bool
+inline constexpr bool IsComplex(DType d) {
+  return Category(d) == DTypeCategory::kComplex;
+}
+// What can carry a gradient.
+inline constexpr bool IsDifferentiable(DType d) {
+  return Category(d) >= DTypeCategory::kFloat;
+}
+inline constexpr bool IsIntegral(DType d) {  // with bool
+  return Category(d) <= DTypeCategory::kInteger;
+}
+
+// The type that elements are computed in: 16-bit floats in float32, narrow
+// integers in int32, everything else in itself. Integers wrap the same way.
+inline constexpr DType ComputeType(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+    case DType::kInt16:
+      return DType::kInt32;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return DType::kFloat32;
+    default:
+      return dtype;
+  }
+}
+// The type of a complex number's parts; other types are their own.
+inline constexpr DType RealType(DType dtype) {
+  return dtype == DType::kComplex64    ? DType::kFloat32
+         : dtype == DType::kComplex128 ? DType::kFloat64
+                                       : dtype;
+}
 
 // "float32", as in Python. Never fails: an unknown value is "invalid".
 absl::string_view DTypeName(DType dtype);

@@ -45,18 +45,15 @@ TEST(DTypeTest, ValuesOutsideTheEnumAreHarmless) {
   EXPECT_TRUE(IsValidDType(1));
   const DType garbage = static_cast<DType>(200);
   EXPECT_EQ(DTypeName(garbage), "invalid");
-  EXPECT_FALSE(IsSupportedDType(garbage));
-  EXPECT_FALSE(IsSupportedDType(static_cast<DType>(0)));
   EXPECT_EQ(ItemSize(garbage), 1u);
 }
 
-TEST(DTypeTest, SixTypesAreSupported) {
-  std::string supported;
+TEST(DTypeTest, NarrowTypesAreComputedInWiderOnes) {
+  std::string text;
   for (DType dtype : AllDTypes()) {
-    if (!IsSupportedDType(dtype)) continue;
-    supported.append(" ").append(std::string(DTypeShortName(dtype)));
+    text.append(" ").append(std::string(DTypeShortName(ComputeType(dtype))));
   }
-  EXPECT_EQ(supported, " bool u8 i32 i64 f32 f64");
+  EXPECT_EQ(text, " bool u8 i32 i32 i32 i64 f32 f32 f32 f64 c64 c128");
 }
 
 TEST(DTypeTest, SizesAndCategories) {

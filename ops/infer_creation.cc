@@ -33,6 +33,14 @@ IntRange ExactRange(DType dtype) {
       return {0, 1};
     case DType::kUInt8:
       return {0, 255};
+    case DType::kInt8:
+      return {-128, 127};
+    case DType::kInt16:
+      return {-32768, 32767};
+    case DType::kFloat16:
+      return {-2048, 2048};
+    case DType::kBFloat16:
+      return {-256, 256};
     case DType::kInt32:
       return {std::numeric_limits<int32_t>::min(),
               std::numeric_limits<int32_t>::max()};

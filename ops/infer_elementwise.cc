@@ -46,7 +46,7 @@ absl::Status AddBroadcast(const Attrs& attrs, SpecList inputs, int first,
 }
 
 DType AtLeastFloat(DType dtype) {
-  return IsFloat(dtype) ? dtype : kDefaultFloat;
+  return IsDifferentiable(dtype) ? dtype : kDefaultFloat;
 }
 
 // The dtype of a tensor operand, or of the number in its place.
@@ -115,6 +115,10 @@ HOLDFAST_INFER(InferUnaryNumeric) {
     }
     return NotImplementedFor(attrs, inputs, DType::kBool);
   }
+  if (attrs.schema().id == OpId::abs) {
+    AddOutputLike(out, RealType(inputs[0]->dtype), *inputs[0]);
+    return absl::OkStatus();
+  }
   AddOutputLike(out, inputs[0]->dtype, *inputs[0]);
   return absl::OkStatus();
 }
@@ -175,7 +179,7 @@ HOLDFAST_INFER(InferCompare) {
 
 HOLDFAST_INFER(InferBitwise) {
   const DType dtype = ResultType(attrs, inputs);
-  if (IsFloat(dtype)) return NotImplementedFor(attrs, inputs, dtype);
+  if (!IsIntegral(dtype)) return NotImplementedFor(attrs, inputs, dtype);
   return AddBroadcast(attrs, inputs, 0, dtype, out);
 }
 

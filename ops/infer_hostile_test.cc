@@ -146,7 +146,7 @@ void CheckAccepted(const OpSchema& op, const std::vector<TensorSpec>& specs,
   for (const OutputSpec& output : out) {
     ASSERT_TRUE(CheckFits(output.spec, kMaxTensorBytes).ok())
         << output.spec.ToString();
-    ASSERT_TRUE(IsSupportedDType(output.spec.dtype));
+    ASSERT_TRUE(IsValidDType(static_cast<int>(output.spec.dtype)));
     if (inplace) {
       ASSERT_EQ(output.spec, specs[0]);
       ASSERT_EQ(output.alias, 0);

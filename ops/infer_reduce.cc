@@ -73,7 +73,7 @@ HOLDFAST_INFER(InferSum) {
 
 HOLDFAST_INFER(InferMean) {
   const DType dtype = attrs.DTypeOr("dtype", inputs[0]->dtype);
-  if (!IsFloat(dtype)) {
+  if (!IsDifferentiable(dtype)) {
     return Invalid(attrs, inputs, "mean(): could not infer output dtype. ",
                    attrs.None("dtype") ? "Input" : "Optional",
                    " dtype must be either a floating point or complex dtype. "

@@ -67,6 +67,10 @@ absl::string_view TorchTypeName(DType dtype) {
       return "Float";
     case DType::kFloat64:
       return "Double";
+    case DType::kComplex64:
+      return "ComplexFloat";
+    case DType::kComplex128:
+      return "ComplexDouble";
   }
   return "invalid";
 }

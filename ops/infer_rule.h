@@ -81,7 +81,7 @@ absl::Status RequireWritable(const Attrs& attrs, SpecList inputs, size_t index);
 DType PromoteWithNumber(DType tensor, const AttrValue& number);
 // bool and integers become int64, as in sums.
 inline DType SumType(DType dtype) {
-  return IsFloat(dtype) ? dtype : DType::kInt64;
+  return IsDifferentiable(dtype) ? dtype : DType::kInt64;
 }
 
 }  // namespace holdfast

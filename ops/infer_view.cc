@@ -305,4 +305,61 @@ HOLDFAST_INFER(InferAsStrided) {
   return absl::OkStatus();
 }
 
+// Complex elements are pairs: strides and offsets of the parts are twice as
+// large. What a complex view spans fits twice into kMaxTensorBytes.
+HOLDFAST_INFER(InferViewAsReal) {
+  const TensorSpec& input = *inputs[0];
+  if (!IsComplex(input.dtype)) {
+    return Invalid(attrs, inputs,
+                   "view_as_real is only supported for complex tensors");
+  }
+  TensorSpec spec = input;
+  spec.dtype = RealType(input.dtype);
+  spec.offset *= 2;
+  for (int64_t& stride : spec.strides) stride *= 2;
+  spec.shape.push_back(2);
+  spec.strides.push_back(1);
+  AddView(out, std::move(spec));
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferViewAsComplex) {
+  const TensorSpec& input = *inputs[0];
+  if (input.dtype != DType::kFloat32 && input.dtype != DType::kFloat64) {
+    return Invalid(attrs, inputs,
+                   "view_as_complex is only supported for float and double "
+                   "tensors, but got a tensor of scalar type: ",
+                   TorchTypeName(input.dtype));
+  }
+  if (input.rank() == 0) {
+    return Invalid(attrs, inputs,
+                   "Input tensor must have one or more dimensions");
+  }
+  if (input.shape.back() != 2) {
+    return Invalid(attrs, inputs,
+                   "Tensor must have a last dimension of size 2");
+  }
+  if (input.strides.back() != 1) {
+    return Invalid(attrs, inputs,
+                   "Tensor must have a last dimension with stride 1");
+  }
+  TensorSpec spec = input;
+  spec.dtype = PromoteTypes(input.dtype, DType::kComplex64);
+  spec.shape.pop_back();
+  spec.strides.pop_back();
+  bool even = spec.offset % 2 == 0;
+  spec.offset /= 2;
+  for (int64_t& stride : spec.strides) {
+    even &= stride % 2 == 0;
+    stride /= 2;
+  }
+  if (!even) {
+    return Invalid(attrs, inputs,
+                   "Tensor must have a storage_offset and strides divisible by "
+                   "2, except in its last dimension");
+  }
+  AddView(out, std::move(spec));
+  return absl::OkStatus();
+}
+
 }  // namespace holdfast

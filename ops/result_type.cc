@@ -59,7 +59,7 @@ DType GroupedResultType(const Attrs& attrs, SpecList inputs) {
 
 DType PromoteWithNumber(DType tensor, const AttrValue& number) {
   if (std::holds_alternative<double>(number)) {
-    return IsFloat(tensor) ? tensor : kDefaultFloat;
+    return IsDifferentiable(tensor) ? tensor : kDefaultFloat;
   }
   if (std::holds_alternative<int64_t>(number)) {
     return tensor == DType::kBool ? DType::kInt64 : tensor;

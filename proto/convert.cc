@@ -101,10 +101,6 @@ void SpecToProto(const TensorSpec& spec, wire::TensorSpec* message) {
 absl::StatusOr<TensorSpec> SpecFromProto(const wire::TensorSpec& message) {
   absl::StatusOr<DType> dtype = DTypeFromProto(message.dtype());
   if (!dtype.ok()) return dtype.status();
-  if (!IsSupportedDType(*dtype)) {
-    return absl::UnimplementedError(absl::StrCat(
-        "dtype ", DTypeName(*dtype), " is not supported by this version"));
-  }
   absl::StatusOr<Dims> shape = DimsFromProto(message.shape(), kMaxRank);
   if (!shape.ok()) return shape.status();
   absl::StatusOr<Dims> strides = DimsFromProto(message.strides(), kMaxRank);

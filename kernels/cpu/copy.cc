@@ -3,13 +3,15 @@
 #include "kernels/cpu/copy.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/element_transfer.h"
 #include "kernels/cpu/elementwise_kernel.h"
+#include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/scalar_value.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vectorised.h"
 
@@ -94,6 +96,10 @@ bool TryTranspose(const KernelContext& context, const TensorView& src,
       TransposeTiles(context, src.as<uint8_t>(), dst.as<uint8_t>(), stack, step,
                      rows, cols, col_stride);
       return true;
+    case 2:
+      TransposeTiles(context, src.as<uint16_t>(), dst.as<uint16_t>(), stack,
+                     step, rows, cols, col_stride);
+      return true;
     case 4:
       TransposeTiles(context, src.as<uint32_t>(), dst.as<uint32_t>(), stack,
                      step, rows, cols, col_stride);
@@ -148,11 +154,37 @@ void CopyStrided(const KernelContext& context, const TensorView& src,
       kBlock);
 }
 
+namespace {
+
+// The number as an element of any type.
+struct Element {
+  alignas(16) char bytes[16] = {};
+
+  Element(const AttrValue& value, DType dtype) {
+    const int64_t one = 1;
+    auto convert = [&](DType from, const void* number) {
+      GatherElements(from, number, {1, &one, &one}, 0, 1, dtype, bytes);
+    };
+    if (const bool* b = std::get_if<bool>(&value)) {
+      convert(DType::kBool, b);
+    } else if (const int64_t* i = std::get_if<int64_t>(&value)) {
+      convert(DType::kInt64, i);
+    } else {
+      convert(DType::kFloat64, &std::get<double>(value));
+    }
+  }
+};
+
+}  // namespace
+
 void FillStrided(const KernelContext& context, const AttrValue& value,
                  const TensorView& dst) {
-  DispatchDType(dst.spec->dtype, [&](auto tag) {
+  const DType dtype = dst.spec->dtype;
+  const Element number(value, dtype);
+  absl::Status always = DispatchItem(dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    const T element = ScalarAs<T>(value);
+    T element;
+    std::memcpy(&element, number.bytes, sizeof element);
     const int64_t n = DenseSize(*dst.spec);
     if (n >= 0) {
       T* to = dst.as<T>();
@@ -160,7 +192,7 @@ void FillStrided(const KernelContext& context, const AttrValue& value,
                   [&](int64_t begin, int64_t end) {
                     Vectorised<FillBody<T>>(element, to + begin, end - begin);
                   });
-      return;
+      return absl::OkStatus();
     }
     const StridedLoop walk({dst});
     BlockBuffer buffer;
@@ -170,12 +202,14 @@ void FillStrided(const KernelContext& context, const AttrValue& value,
         context, walk.numel(), kElementwiseGrain,
         [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; i += kBlock) {
-            walk.Store(0, kDTypeOf<T>, i, std::min(kBlock, end - i),
-                       buffer.bytes);
+            walk.Store(0, dtype, i, std::min(kBlock, end - i), buffer.bytes);
           }
         },
         kBlock);
+    return absl::OkStatus();
   });
+  assert(always.ok());
+  static_cast<void>(always);
 }
 
 absl::Status MakeContiguous(KernelContext& context, const TensorView& view,

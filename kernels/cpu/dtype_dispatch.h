@@ -3,7 +3,9 @@
 //
 // From a run-time DType to a C++ type: DispatchDType(dtype, [&](auto tag) {
 // using T = typename decltype(tag)::type; ... }). The callbacks of one call
-// return one type: void, a pointer, or absl::Status.
+// return one type: void, a pointer, or absl::Status. DispatchDType knows the
+// six types that real numbers are computed in (ComputeType in ops/dtype.h);
+// kernels never meet the narrower ones unless their row says kAnyDType.
 //
 // kBool is C++ bool, but a client may have uploaded bytes other than 0 and 1,
 // and reading those through a bool lvalue is undefined: read elements with
@@ -16,7 +18,9 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
+#include "ops/complex.h"
 #include "ops/dtype.h"
+#include "ops/half.h"
 
 namespace holdfast {
 
@@ -40,6 +44,10 @@ template <>
 inline constexpr DType kDTypeOf<float> = DType::kFloat32;
 template <>
 inline constexpr DType kDTypeOf<double> = DType::kFloat64;
+template <>
+inline constexpr DType kDTypeOf<Complex<float>> = DType::kComplex64;
+template <>
+inline constexpr DType kDTypeOf<Complex<double>> = DType::kComplex128;
 
 template <typename T>
 inline T LoadElement(const T* p) {
@@ -79,6 +87,20 @@ inline auto DispatchDType(DType dtype, F&& fn)
       return fn(TypeTag<double>{});
     default:
       return UnsupportedDType<decltype(fn(TypeTag<float>{}))>();
+  }
+}
+
+// The six of DispatchDType, and the complex types.
+template <typename F>
+inline auto DispatchWithComplex(DType dtype, F&& fn)
+    -> decltype(fn(TypeTag<float>{})) {
+  switch (dtype) {
+    case DType::kComplex64:
+      return fn(TypeTag<Complex<float>>{});
+    case DType::kComplex128:
+      return fn(TypeTag<Complex<double>>{});
+    default:
+      return DispatchDType(dtype, fn);
   }
 }
 

@@ -14,6 +14,82 @@
 namespace holdfast {
 namespace {
 
+template <typename T>
+struct Narrow;
+template <>
+struct Narrow<int8_t> {
+  using Compute = int32_t;
+};
+template <>
+struct Narrow<int16_t> {
+  using Compute = int32_t;
+};
+template <>
+struct Narrow<Float16> {
+  using Compute = float;
+};
+template <>
+struct Narrow<BFloat16> {
+  using Compute = float;
+};
+template <typename T, typename = void>
+struct ComputeOfType {
+  using type = T;
+};
+template <typename T>
+struct ComputeOfType<T, std::void_t<typename Narrow<T>::Compute>> {
+  using type = typename Narrow<T>::Compute;
+};
+template <typename T>
+using ComputeOf = typename ComputeOfType<T>::type;
+template <typename T>
+constexpr bool kIsNarrow = !std::is_same_v<ComputeOf<T>, T>;
+
+// All types as they are stored.
+template <typename F>
+void DispatchStored(DType dtype, F&& fn) {
+  switch (dtype) {
+    case DType::kInt8:
+      return fn(TypeTag<int8_t>{});
+    case DType::kInt16:
+      return fn(TypeTag<int16_t>{});
+    case DType::kFloat16:
+      return fn(TypeTag<Float16>{});
+    case DType::kBFloat16:
+      return fn(TypeTag<BFloat16>{});
+    default:
+      return DispatchWithComplex(dtype, fn);
+  }
+}
+
+template <typename To, typename From>
+HOLDFAST_HD To Convert(From v) {
+  if constexpr (std::is_same_v<To, From>) {
+    return v;
+  } else if constexpr (std::is_same_v<From, Float16> ||
+                       std::is_same_v<From, BFloat16>) {
+    return v.ToFloat();
+  } else if constexpr (std::is_same_v<To, Float16> ||
+                       std::is_same_v<To, BFloat16>) {
+    return To::Of(v);
+  } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
+    using Part = decltype(To::real);
+    return {static_cast<Part>(v.real), static_cast<Part>(v.imag)};
+  } else if constexpr (kIsComplex<From>) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return v.real != 0 || v.imag != 0;
+    } else {
+      return v.real;
+    }
+  } else if constexpr (kIsComplex<To>) {
+    return To(v);
+  } else if constexpr (kIsNarrow<From> || kIsNarrow<To>) {
+    return static_cast<To>(v);
+  } else {
+    return elementwise::Cast<To>(v);
+  }
+}
+
 // Calls row(view_offset, position, count) for the runs along the innermost
 // dimension that make up elements [begin, begin + n).
 template <typename Row>
@@ -54,27 +130,26 @@ struct Gather {
   static HOLDFAST_INLINE void Run(const From* view, const StridedRuns* runs,
                                   int64_t begin, int64_t n, To* out) {
     const int64_t stride = runs->rank == 0 ? 1 : runs->strides[runs->rank - 1];
-    ForEachRow(
-        *runs, begin, n,
-        [&](int64_t offset, int64_t position, int64_t count)
-            HOLDFAST_INLINE_LAMBDA {
-              const From* in = view + offset;
-              To* to = out + position;
-              if (stride == 1) {
+    ForEachRow(*runs, begin, n,
+               [&](int64_t offset, int64_t position, int64_t count)
+                   HOLDFAST_INLINE_LAMBDA {
+                     const From* in = view + offset;
+                     To* to = out + position;
+                     if (stride == 1) {
 #pragma GCC ivdep
-                for (int64_t i = 0; i < count; ++i) {
-                  to[i] = elementwise::Cast<To>(LoadElement(in + i));
-                }
-              } else if (stride == 0) {
-                const To value = elementwise::Cast<To>(LoadElement(in));
-                for (int64_t i = 0; i < count; ++i) to[i] = value;
-              } else {
+                       for (int64_t i = 0; i < count; ++i) {
+                         to[i] = Convert<To>(LoadElement(in + i));
+                       }
+                     } else if (stride == 0) {
+                       const To value = Convert<To>(LoadElement(in));
+                       for (int64_t i = 0; i < count; ++i) to[i] = value;
+                     } else {
 #pragma GCC ivdep
-                for (int64_t i = 0; i < count; ++i) {
-                  to[i] = elementwise::Cast<To>(LoadElement(in + i * stride));
-                }
-              }
-            });
+                       for (int64_t i = 0; i < count; ++i) {
+                         to[i] = Convert<To>(LoadElement(in + i * stride));
+                       }
+                     }
+                   });
   }
 };
 
@@ -92,16 +167,67 @@ struct Scatter {
                      if (stride == 1) {
 #pragma GCC ivdep
                        for (int64_t i = 0; i < count; ++i) {
-                         to[i] = elementwise::Cast<To>(LoadElement(from + i));
+                         to[i] = Convert<To>(LoadElement(from + i));
                        }
                      } else {
                        for (int64_t i = 0; i < count; ++i) {
-                         to[i * stride] =
-                             elementwise::Cast<To>(LoadElement(from + i));
+                         to[i * stride] = Convert<To>(LoadElement(from + i));
                        }
                      }
                    });
   }
+};
+
+// Whether a loop is compiled for a pair of types; all other pairs go by way of
+// a third type. Real types among the six that are computed in convert directly;
+// a narrow one to and from its compute type; complex to and from its parts'
+// type, the other complex type, and bool.
+template <typename From, typename To>
+constexpr bool IsDirect() {
+  constexpr bool kFromNarrow = kIsNarrow<From>, kToNarrow = kIsNarrow<To>;
+  if constexpr (kFromNarrow || kToNarrow) {
+    return std::is_same_v<From, To> ||
+           (!kToNarrow && std::is_same_v<To, ComputeOf<From>>) ||
+           (!kFromNarrow && std::is_same_v<From, ComputeOf<To>>);
+  } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
+    return true;
+  } else if constexpr (kIsComplex<From>) {
+    return std::is_same_v<To, bool> || std::is_same_v<From, Complex<To>>;
+  } else if constexpr (kIsComplex<To>) {
+    return std::is_same_v<To, Complex<From>>;
+  } else {
+    return true;
+  }
+}
+
+// Where to go first on the way from one type to another.
+DType StepBetween(DType from, DType to) {
+  if (ComputeType(from) != from) return ComputeType(from);
+  if (IsComplex(from)) return RealType(from);
+  if (ComputeType(to) != to) return ComputeType(to);
+  return RealType(to);
+}
+
+// Calls fn(TypeTag<From>, TypeTag<To>) if the pair is direct; else false.
+template <typename F>
+bool DispatchDirect(DType from, DType to, F&& fn) {
+  bool found = false;
+  DispatchStored(from, [&](auto from_tag) {
+    DispatchStored(to, [&](auto to_tag) {
+      using From = typename decltype(from_tag)::type;
+      using To = typename decltype(to_tag)::type;
+      if constexpr (IsDirect<From, To>()) {
+        found = true;
+        fn(from_tag, to_tag);
+      }
+    });
+  });
+  return found;
+}
+
+constexpr int64_t kStage = 1024;  // elements converted at a time by two steps
+struct alignas(64) StageBuffer {
+  char bytes[kStage * 16];
 };
 
 }  // namespace
@@ -109,27 +235,45 @@ struct Scatter {
 void GatherElements(DType view_type, const void* view, const StridedRuns& runs,
                     int64_t begin, int64_t n, DType contiguous_type,
                     void* contiguous) {
-  DispatchDType(view_type, [&](auto from_tag) {
-    DispatchDType(contiguous_type, [&](auto to_tag) {
-      using From = typename decltype(from_tag)::type;
-      using To = typename decltype(to_tag)::type;
-      Vectorised<Gather<From, To>>(static_cast<const From*>(view), &runs, begin,
-                                   n, static_cast<To*>(contiguous));
-    });
-  });
+  const bool direct = DispatchDirect(
+      view_type, contiguous_type, [&](auto from_tag, auto to_tag) {
+        using From = typename decltype(from_tag)::type;
+        using To = typename decltype(to_tag)::type;
+        Vectorised<Gather<From, To>>(static_cast<const From*>(view), &runs,
+                                     begin, n, static_cast<To*>(contiguous));
+      });
+  if (direct) return;
+  const DType step = StepBetween(view_type, contiguous_type);
+  StageBuffer stage;
+  char* out = static_cast<char*>(contiguous);
+  for (int64_t i = 0; i < n; i += kStage) {
+    const int64_t count = std::min(kStage, n - i), one = 1;
+    GatherElements(view_type, view, runs, begin + i, count, step, stage.bytes);
+    GatherElements(step, stage.bytes, {1, &count, &one}, 0, count,
+                   contiguous_type, out + i * ItemSize(contiguous_type));
+  }
 }
 
 void ScatterElements(DType contiguous_type, const void* contiguous,
                      DType view_type, void* view, const StridedRuns& runs,
                      int64_t begin, int64_t n) {
-  DispatchDType(contiguous_type, [&](auto from_tag) {
-    DispatchDType(view_type, [&](auto to_tag) {
-      using From = typename decltype(from_tag)::type;
-      using To = typename decltype(to_tag)::type;
-      Vectorised<Scatter<From, To>>(static_cast<const From*>(contiguous),
-                                    static_cast<To*>(view), &runs, begin, n);
-    });
-  });
+  const bool direct = DispatchDirect(
+      contiguous_type, view_type, [&](auto from_tag, auto to_tag) {
+        using From = typename decltype(from_tag)::type;
+        using To = typename decltype(to_tag)::type;
+        Vectorised<Scatter<From, To>>(static_cast<const From*>(contiguous),
+                                      static_cast<To*>(view), &runs, begin, n);
+      });
+  if (direct) return;
+  const DType step = StepBetween(contiguous_type, view_type);
+  StageBuffer stage;
+  const char* in = static_cast<const char*>(contiguous);
+  for (int64_t i = 0; i < n; i += kStage) {
+    const int64_t count = std::min(kStage, n - i), one = 1;
+    GatherElements(contiguous_type, in + i * ItemSize(contiguous_type),
+                   {1, &count, &one}, 0, count, step, stage.bytes);
+    ScatterElements(step, stage.bytes, view_type, view, runs, begin + i, count);
+  }
 }
 
 }  // namespace holdfast

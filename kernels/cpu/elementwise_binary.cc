@@ -76,7 +76,8 @@ struct BinaryKernel<elementwise::op::pow> {
                           absl::Span<const TensorView> out) {
     const DType type = in[1].spec->dtype;
     if (in[1].spec->rank() == 0 && in[0].spec->dtype == type &&
-        out[0].spec->dtype == type) {
+        out[0].spec->dtype == type && ComputeType(type) == type &&
+        !IsComplex(type)) {
       const double exponent = DispatchDType(type, [&](auto tag) -> double {
         using T = typename decltype(tag)::type;
         return static_cast<double>(LoadElement(in[1].as<T>()));

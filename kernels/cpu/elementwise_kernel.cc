@@ -61,7 +61,7 @@ void RunDenseBinary(BinaryLoop loop, const KernelContext& context,
     return;
   }
   BlockBuffer repeated;
-  DispatchDType(a.spec->dtype, [&](auto tag) {
+  DispatchWithComplex(a.spec->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     Vectorised<RepeatBody<T>>(LoadElement((scalar == 0 ? a : b).as<T>()),
                               reinterpret_cast<T*>(repeated.bytes),
@@ -90,10 +90,10 @@ DType ComputationType(const Attrs& attrs, absl::Span<const TensorView> in) {
   for (size_t i = 0; i < in.size(); ++i) {
     const int slot = schema.params[schema.tensor_params[i]].attr_slot;
     const bool number = slot >= 0 && attrs.IsSet(slot);
-    if (number && in[i].present()) return in[i].spec->dtype;
+    if (number && in[i].present()) return ComputeType(in[i].spec->dtype);
     specs.push_back(number ? nullptr : in[i].spec);
   }
-  return ResultType(attrs, specs);
+  return ComputeType(ResultType(attrs, specs));
 }
 
 absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
@@ -101,8 +101,8 @@ absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
                       absl::Span<const TensorView> out) {
   const TensorSpec& a = *in[0].spec;
   const TensorSpec& o = *out[0].spec;
-  DType type = a.dtype;
-  if (table.float_only && !IsFloat(type)) type = kDefaultFloat;
+  DType type = ComputeType(a.dtype);
+  if (table.float_only && IsIntegral(type)) type = kDefaultFloat;
   const UnaryLoop loop = table.Get(type);
   if (loop == nullptr) return UnsupportedDType<absl::Status>();
   const DType result = table.predicate ? DType::kBool : type;
@@ -140,8 +140,9 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
   const TensorSpec& a = *in[0].spec;
   const TensorSpec& b = *in[1].spec;
   const TensorSpec& o = *out[0].spec;
-  DType type = a.dtype == b.dtype ? a.dtype : ComputationType(attrs, in);
-  if (table.float_only && !IsFloat(type)) type = kDefaultFloat;
+  DType type =
+      a.dtype == b.dtype ? ComputeType(a.dtype) : ComputationType(attrs, in);
+  if (table.float_only && IsIntegral(type)) type = kDefaultFloat;
   const BinaryLoop loop = table.Get(type);
   if (loop == nullptr) return UnsupportedDType<absl::Status>();
   const DType result = table.predicate ? DType::kBool : type;

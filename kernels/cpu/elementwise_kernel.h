@@ -200,6 +200,8 @@ constexpr ElementwiseTable<Loop> MakeTable() {
   AddLoops<Body, Op, int64_t>(&table);
   AddLoops<Body, Op, float>(&table);
   AddLoops<Body, Op, double>(&table);
+  AddLoops<Body, Op, Complex<float>>(&table);
+  AddLoops<Body, Op, Complex<double>>(&table);
   table.predicate = std::is_same_v<typename Op::template Result<float>, bool>;
   table.float_only = !Op::Types::template kHas<int32_t>;
   return table;

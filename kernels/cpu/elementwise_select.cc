@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/elementwise_kernel.h"
+#include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/scalar_value.h"
 #include "kernels/cpu/strided_loop.h"
@@ -63,8 +64,10 @@ HOLDFAST_CPU_KERNEL(where) {
           const void* b = walk.Load(3, type, i, n, &buffers[3]);
           void* to = walk.Target(0, type, i, &buffers[0]);
           if (size == 1) Vectorised<Select<uint8_t>>(condition, a, b, to, n);
+          if (size == 2) Vectorised<Select<uint16_t>>(condition, a, b, to, n);
           if (size == 4) Vectorised<Select<uint32_t>>(condition, a, b, to, n);
           if (size == 8) Vectorised<Select<uint64_t>>(condition, a, b, to, n);
+          if (size == 16) Vectorised<Select<Item16>>(condition, a, b, to, n);
           walk.Store(0, type, i, n, to);
         }
       },

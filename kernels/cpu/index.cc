@@ -151,7 +151,7 @@ HOLDFAST_CPU_KERNEL(scatter) {
   const TensorSpec& index = *inputs[1].spec;
   TensorView src = inputs[2];
   // A number comes in the type of the computation, not of the tensor.
-  uint64_t number = 0;
+  Item16 number = {};
   TensorSpec number_spec = ContiguousSpec(outputs[0].spec->dtype, {});
   Dims src_strides = src.spec->strides;
   if (src.spec->dtype != number_spec.dtype) {

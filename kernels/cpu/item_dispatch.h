@@ -15,16 +15,24 @@
 
 namespace holdfast {
 
-// Returns fn(TypeTag<uintN_t>{}).
+struct Item16 {
+  uint64_t low, high;
+};
+
+// Returns fn(TypeTag<uintN_t>{}); Item16 for complex128.
 template <typename F>
 absl::Status DispatchItem(DType dtype, F&& fn) {
   switch (ItemSize(dtype)) {
     case 1:
       return fn(TypeTag<uint8_t>{});
+    case 2:
+      return fn(TypeTag<uint16_t>{});
     case 4:
       return fn(TypeTag<uint32_t>{});
     case 8:
       return fn(TypeTag<uint64_t>{});
+    case 16:
+      return fn(TypeTag<Item16>{});
     default:
       return UnsupportedDType<absl::Status>();
   }

@@ -106,11 +106,7 @@ HOLDFAST_CPU_KERNEL(constant_pad) {
     to_offset += std::max<int64_t>(before, 0) * out.strides[d];
   }
   if (to.numel() != out.numel()) {
-    DispatchDType(out.dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      FillContiguous<T>(context, outputs[0].as<T>(), out.numel(),
-                        NumberAs<T>(attrs.Get("value")));
-    });
+    FillStrided(context, attrs.Get("value"), outputs[0]);
   }
   if (from.numel() == 0) return absl::OkStatus();
   CopyStrided(context, AtOffset(inputs[0], from_offset, from),

@@ -49,9 +49,9 @@ absl::Status Triangle(KernelContext& context, const Attrs& attrs,
                         at.index(r - 2) + diagonal + (kLower ? 1 : 0), 0, cols);
                     if (kLower) {
                       CopyRow(from, stride, to, cut);
-                      std::fill(to + cut, to + cols, U{0});
+                      std::fill(to + cut, to + cols, U{});
                     } else {
-                      std::fill(to, to + cut, U{0});
+                      std::fill(to, to + cut, U{});
                       CopyRow(from + cut * stride, stride, to + cut,
                               cols - cut);
                     }

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/elementwise_complex.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
 #include "ops/op_schema.h"
@@ -64,11 +66,10 @@ struct SumTinyBody {
 
 // Integer sums for integer results, double for floats; float when both sides
 // are float32.
-absl::Status Sum(KernelContext& context, const Attrs& attrs,
+absl::Status Sum(KernelContext& context, absl::Span<const int64_t> dims,
                  const TensorView& input, const TensorView& output, bool mean) {
   const TensorSpec& spec = *input.spec;
   const DType to = output.spec->dtype;
-  const absl::Span<const int64_t> dims = DimsAttr(attrs);
   // A few numbers into one: shorter than building a plan.
   if (dims.empty() && spec.dtype == DType::kFloat32 && to == DType::kFloat32 &&
       spec.contiguous()) {
@@ -118,6 +119,36 @@ absl::Status Sum(KernelContext& context, const Attrs& attrs,
   });
 }
 
+// A complex sum is that of the parts.
+absl::Status SumAny(KernelContext& context, const Attrs& attrs,
+                    const TensorView& input, const TensorView& output,
+                    bool mean) {
+  const DType from = input.spec->dtype, to = output.spec->dtype;
+  if (!IsComplex(from) && !IsComplex(to)) {
+    return Sum(context, DimsAttr(attrs), input, output, mean);
+  }
+  TensorSpec spec, parts_spec, output_spec;
+  TensorView same = input;
+  if (from != to) {
+    absl::Status s = MakeContiguous(context, input, to, &spec, &same);
+    if (!s.ok()) return s;
+  }
+  if (!IsComplex(to)) {
+    return Sum(context, DimsAttr(attrs), same, output, mean);
+  }
+  const int rank = input.spec->rank();
+  if (rank == 0) {
+    CopyStrided(context, same, output);
+    return absl::OkStatus();
+  }
+  Dims dims;
+  for (int64_t dim : DimsAttr(attrs))
+    dims.push_back(dim < 0 ? dim + rank : dim);
+  for (int d = 0; d < rank && DimsAttr(attrs).empty(); ++d) dims.push_back(d);
+  return Sum(context, dims, PartsOf(same, &parts_spec),
+             PartsOf(output, &output_spec), mean);
+}
+
 template <bool kMax>
 absl::Status Extremes(KernelContext& context, const Attrs& attrs,
                       const TensorView& input, const TensorView& output) {
@@ -154,10 +185,10 @@ absl::Status Truths(KernelContext& context, const Attrs& attrs,
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(sum) {
-  return Sum(context, attrs, inputs[0], outputs[0], /*mean=*/false);
+  return SumAny(context, attrs, inputs[0], outputs[0], /*mean=*/false);
 }
 HOLDFAST_CPU_KERNEL(mean) {
-  return Sum(context, attrs, inputs[0], outputs[0], /*mean=*/true);
+  return SumAny(context, attrs, inputs[0], outputs[0], /*mean=*/true);
 }
 HOLDFAST_CPU_KERNEL(amax) {
   return Extremes<true>(context, attrs, inputs[0], outputs[0]);

@@ -26,7 +26,7 @@ inline constexpr int64_t kElementwiseGrain = 32768;
 inline constexpr int kMaxLoopOperands = 5;
 
 struct alignas(64) BlockBuffer {
-  char bytes[kBlock * 8];
+  char bytes[kBlock * 16];
 };
 
 class StridedLoop {

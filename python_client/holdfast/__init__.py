@@ -12,6 +12,7 @@ from holdfast import (  # noqa: F401
     _C,
     _printing,
     autograd,
+    complex_numbers,
     contraction,
     covariance,
     creation,

@@ -111,6 +111,20 @@ class _Formatter:
         return self._text(value).rjust(self.width)
 
 
+class _ComplexFormatter:
+    """The parts, each with a format of its own; the imaginary one signed."""
+
+    def __init__(self, values):
+        self.real = _Formatter([v.real for v in values], True)
+        self.imag = _Formatter([abs(v.imag) for v in values], True)
+        self.width = self.real.width + self.imag.width + 2
+
+    def __call__(self, value):
+        sign = "-" if math.copysign(1.0, value.imag) < 0 else "+"
+        imag = self.imag._text(abs(value.imag))
+        return f"{self.real(value.real)}{sign}{imag}j".ljust(self.width)
+
+
 def _corners(tensor):
     """What is shown of a large tensor: both ends of every dimension."""
     edge = _options.edgeitems
@@ -163,7 +177,7 @@ def tensor_text(tensor, prefix="tensor("):
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    default = tensor.dtype in (_C.float32, _C.int64, _C.bool)
+    default = tensor.dtype in (_C.float32, _C.int64, _C.bool, _C.complex64)
     shape = tuple(tensor.shape)
     if tensor.numel() == 0:
         body = "[]"
@@ -178,7 +192,10 @@ def tensor_text(tensor, prefix="tensor("):
         if tensor.numel() > _options.threshold:
             shown = _corners(shown)
         values = shown.tolist()
-        formatter = _Formatter(_leaves(values), tensor.is_floating_point())
+        if tensor.dtype.is_complex:
+            formatter = _ComplexFormatter(list(_leaves(values)))
+        else:
+            formatter = _Formatter(_leaves(values), tensor.is_floating_point())
         body = _block(values, shape, len(prefix), formatter)
     history = _history(tensor)
     if history is not None:

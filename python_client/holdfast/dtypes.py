@@ -5,7 +5,7 @@
 
 from holdfast import _C
 from holdfast._device import device as _device
-from holdfast._registry import function, method, overload
+from holdfast._registry import both, function, method, overload
 from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
@@ -29,6 +29,10 @@ NAMES = {
     "float": _C.float32,
     "float64": _C.float64,
     "double": _C.float64,
+    "complex64": _C.complex64,
+    "cfloat": _C.complex64,
+    "complex128": _C.complex128,
+    "cdouble": _C.complex128,
 }
 
 
@@ -51,6 +55,8 @@ for _name in ("bool", "short", "int", "long", "half", "bfloat16", "float", "doub
     _conversion(_name, NAMES[_name])
 _conversion("byte", _C.uint8)
 _conversion("char", _C.int8)
+_conversion("cfloat", _C.complex64)
+_conversion("cdouble", _C.complex128)
 
 
 @method
@@ -96,6 +102,8 @@ _TYPE_NAMES = {
     _C.bfloat16: "holdfast.BFloat16Tensor",
     _C.float32: "holdfast.FloatTensor",
     _C.float64: "holdfast.DoubleTensor",
+    _C.complex64: "holdfast.ComplexFloatTensor",
+    _C.complex128: "holdfast.ComplexDoubleTensor",
 }
 
 
@@ -130,10 +138,10 @@ def _copy(input, src, non_blocking=False, *, inplace_=False):
     return Tensor.copy_(input, src)
 
 
-@method
-def is_complex(self):
-    """False: Holdfast has no complex types."""
-    return False
+@both
+def is_complex(input):
+    """True if the type is complex64 or complex128."""
+    return input.dtype.is_complex
 
 
 @function
@@ -154,8 +162,8 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
-# bool < integers < floating point; within a category the wider one wins,
-# except that uint8 meets a signed type of its size in the next wider one.
+# bool < integers < floating point < complex; within a category the wider one
+# wins, except that uint8 meets a signed type of its size in the next wider one.
 _ORDER = [
     _C.bool,
     _C.uint8,
@@ -167,6 +175,8 @@ _ORDER = [
     _C.bfloat16,
     _C.float32,
     _C.float64,
+    _C.complex64,
+    _C.complex128,
 ]
 
 
@@ -174,6 +184,9 @@ _ORDER = [
 def promote_types(type1, type2):
     """The type that holds the values of both."""
     pair = {type1, type2}
+    if type1.is_complex or type2.is_complex:
+        wide = pair & {_C.float64, _C.complex128}
+        return _C.complex128 if wide else _C.complex64
     if pair == {_C.uint8, _C.int8}:
         return _C.int16
     if pair == {_C.float16, _C.bfloat16}:
@@ -184,7 +197,12 @@ def promote_types(type1, type2):
 def _category(dtype):
     if dtype is _C.bool:
         return 0
+    if dtype.is_complex:
+        return 3
     return 2 if dtype.is_floating_point else 1
+
+
+_NUMBER_TYPES = {int: _C.int64, float: _C.float32, complex: _C.complex64}
 
 
 @function
@@ -198,13 +216,15 @@ def result_type(tensor1, tensor2):
             rank, dtype = 2, _C.bool
         else:
             rank = 2
-            dtype = _C.int64 if isinstance(operand, int) else _C.float32
+            dtype = _NUMBER_TYPES[type(operand)]
         known = groups.get(rank)
         groups[rank] = dtype if known is None else promote_types(known, dtype)
     result = None
     for rank in sorted(groups):
-        if result is None or _category(groups[rank]) > _category(result):
+        if result is None:
             result = groups[rank]
+        elif _category(groups[rank]) > _category(result):
+            result = promote_types(groups[rank], result)
     return result
 
 
@@ -256,7 +276,7 @@ class iinfo:
     """Limits of an integer type."""
 
     def __init__(self, type):
-        if type.is_floating_point or type is _C.bool:
+        if type.is_floating_point or type.is_complex or type is _C.bool:
             raise TypeError(f"iinfo() takes an integer type, not {type}")
         self.dtype, self.bits = type, 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1

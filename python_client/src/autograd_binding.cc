@@ -136,7 +136,7 @@ bool SetRequiresGradOf(PyObject* object, bool value) {
         "differentiation use var_no_grad = var.detach().");
     return false;
   }
-  if (value && !IsFloat(tensor->spec().dtype)) {
+  if (value && !IsDifferentiable(tensor->spec().dtype)) {
     PyErr_SetString(PyExc_RuntimeError,
                     "only Tensors of floating point dtype can require "
                     "gradients");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/buffer_format.h"
 
+#include <array>
 #include <cstring>
 
 namespace holdfast::python {
@@ -36,6 +37,8 @@ char* CopyDim(const Py_buffer& view, int dim, const char* in, char* out) {
         return CopyLine<uint32_t>(in, stride, count, out);
       case 8:
         return CopyLine<uint64_t>(in, stride, count, out);
+      case 16:
+        return CopyLine<std::array<uint64_t, 2>>(in, stride, count, out);
     }
   }
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -67,6 +70,10 @@ const char* BufferFormat(DType dtype) {
       return "f";
     case DType::kFloat64:
       return "d";
+    case DType::kComplex64:
+      return "Zf";
+    case DType::kComplex128:
+      return "Zd";
     case DType::kBFloat16:
       break;
   }
@@ -79,6 +86,12 @@ bool ParseBufferFormat(const char* format, Py_ssize_t itemsize, DType* dtype) {
   if (*format == '@' || *format == '=' || *format == '<' ||
       (*format == '>' && itemsize == 1)) {
     ++format;
+  }
+  if (format[0] == 'Z' && (format[1] == 'f' || format[1] == 'd') &&
+      format[2] == '\0') {
+    const bool wide = format[1] == 'd';
+    *dtype = wide ? DType::kComplex128 : DType::kComplex64;
+    return itemsize == (wide ? 16 : 8);
   }
   if (format[0] == '\0' || format[1] != '\0') return false;
   switch (format[0]) {

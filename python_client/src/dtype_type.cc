@@ -31,7 +31,9 @@ PyObject* IsFloatingPoint(PyObject* self, void*) {
   return PyBool_FromLong(IsFloat(Of(self)));
 }
 
-PyObject* IsComplex(PyObject*, void*) { Py_RETURN_FALSE; }
+PyObject* GetIsComplex(PyObject* self, void*) {
+  return PyBool_FromLong(IsComplex(Of(self)));
+}
 
 PyObject* IsSigned(PyObject* self, void*) {
   const DType dtype = Of(self);
@@ -42,21 +44,15 @@ PyObject* GetItemSize(PyObject* self, void*) {
   return PyLong_FromSize_t(ItemSize(Of(self)));
 }
 
-PyObject* IsSupported(PyObject* self, void*) {
-  return PyBool_FromLong(IsSupportedDType(Of(self)));
-}
-
 // A string means: the global of that name in the object's __module__.
 PyObject* Reduce(PyObject* self, PyObject*) { return Name(self, nullptr); }
 
 PyGetSetDef g_properties[] = {
     {"name", Name, nullptr, "The name without a module, \"float32\".", nullptr},
     {"is_floating_point", IsFloatingPoint, nullptr, nullptr, nullptr},
-    {"is_complex", IsComplex, nullptr, nullptr, nullptr},
+    {"is_complex", GetIsComplex, nullptr, nullptr, nullptr},
     {"is_signed", IsSigned, nullptr, nullptr, nullptr},
     {"itemsize", GetItemSize, nullptr, "Bytes of one element.", nullptr},
-    {"is_supported", IsSupported, nullptr,
-     "True for the types that ops are compiled for in this version.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef g_methods[] = {
@@ -105,7 +101,9 @@ bool AsDType(PyObject* object, DType* dtype) {
     *dtype = Of(object);
     return true;
   }
-  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) {
+    *dtype = DType::kComplex128;
+  } else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
     *dtype = DType::kFloat64;
   } else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
     *dtype = DType::kInt64;

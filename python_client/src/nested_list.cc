@@ -86,6 +86,7 @@ class Walk {
 
  protected:
   virtual bool VisitNumber(const AttrValue& number) = 0;
+  virtual bool VisitComplex(Complex<double> number) = 0;
 
  private:
   bool VisitLeaf(PyObject* object) {
@@ -94,6 +95,10 @@ class Walk {
       item = PyRef(ReadItem(TensorOf(object)));
       if (!item) return false;
       object = item.get();
+    }
+    if (PyComplex_Check(object)) {  // NumPy's complex128 is one
+      return VisitComplex(
+          {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)});
     }
     AttrValue number;
     const Converted result = AsNumber(object, &number);
@@ -119,6 +124,7 @@ class InferType final : public Walk {
  public:
   using Walk::Walk;
   DType result() const {
+    if (category_ == DTypeCategory::kComplex) return DType::kComplex64;
     if (!seen_ || category_ == DTypeCategory::kFloat) return kDefaultFloat;
     return category_ == DTypeCategory::kInteger ? DType::kInt64 : DType::kBool;
   }
@@ -133,6 +139,11 @@ class InferType final : public Walk {
       category = DTypeCategory::kFloat;
     }
     if (category > category_) category_ = category;
+    return true;
+  }
+  bool VisitComplex(Complex<double>) override {
+    seen_ = true;
+    category_ = DTypeCategory::kComplex;
     return true;
   }
 
@@ -166,11 +177,25 @@ class Write final : public Walk {
       case DType::kInt64:
         return StoreInt<int64_t>(number);
       case DType::kFloat16:
+        return Store(Float16::Of(static_cast<float>(AttrAsDouble(number))));
       case DType::kBFloat16:
-        break;
+        return Store(BFloat16::Of(static_cast<float>(AttrAsDouble(number))));
+      case DType::kComplex64:
+      case DType::kComplex128:
+        return VisitComplex(AttrAsDouble(number));
     }
-    RaiseUnsupported("holdfast has no tensors of type %s yet.",
-                     std::string(DTypeName(dtype_)).c_str());
+    return false;
+  }
+
+  bool VisitComplex(Complex<double> number) override {
+    if (dtype_ == DType::kComplex128) return Store(number);
+    if (dtype_ == DType::kComplex64) {
+      return Store(Complex<float>(static_cast<float>(number.real),
+                                  static_cast<float>(number.imag)));
+    }
+    PyErr_Format(PyExc_RuntimeError,
+                 "value cannot be converted to type %s without overflow",
+                 std::string(DTypeName(dtype_)).c_str());
     return false;
   }
 
@@ -236,6 +261,12 @@ Tensor MakeTensorFromList(PyObject* data, std::optional<DType> dtype) {
     return Tensor();
   }
   return *std::move(tensor);
+}
+
+Tensor MakeComplexScalar(PyObject* number, DType like) {
+  const bool wide = RealType(like) == DType::kFloat64;
+  return MakeTensorFromList(number,
+                            wide ? DType::kComplex128 : DType::kComplex64);
 }
 
 }  // namespace holdfast::python

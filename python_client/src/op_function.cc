@@ -11,6 +11,7 @@
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/session_binding.h"
+#include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
@@ -36,6 +37,7 @@ std::array<Binding, kNumOps> g_bindings;
 // Keywords of PyTorch's creation functions that are no parameters of the row.
 struct CreationOptions {
   bool requires_grad = false;
+  PyObject* out = nullptr;  // borrowed; `out=` of any op
 };
 
 std::string PublicName(const OpSchema& schema, bool inplace) {
@@ -82,9 +84,7 @@ Converted TakeCreationOption(PyObject* name, PyObject* value,
        {"layout", "pin_memory", "memory_format", "names"}) {
     if (Named(name, ignored)) return Converted::kYes;
   }
-  if (value == Py_None && (Named(name, "generator") || Named(name, "out"))) {
-    return Converted::kYes;
-  }
+  if (value == Py_None && Named(name, "generator")) return Converted::kYes;
   return Converted::kNo;
 }
 
@@ -146,6 +146,10 @@ class Arguments {
           return false;
         }
         values_[index] = values[i];
+        continue;
+      }
+      if (!inplace && Named(name, "out")) {
+        if (values[i] != Py_None) options->out = values[i];
         continue;
       }
       if (binding.schema->num_tensors == 0) {
@@ -216,6 +220,14 @@ bool Convert(const Binding& binding, const char* name,
         RaiseArgumentType(name, param, value);
         return false;
       }
+      if (PyComplex_Check(value)) {
+        const DType like = inputs->size() > 1 && inputs->front()
+                               ? inputs->front()->spec().dtype
+                               : kDefaultFloat;
+        inputs->back() = MakeComplexScalar(value, like);
+        if (!inputs->back()) return false;
+        continue;
+      }
     }
     AttrValue attr;
     if (!ToAttr(name, param, value, &attr)) return false;
@@ -270,6 +282,68 @@ PyObject* CallOverload(const Binding& binding, bool inplace, PyObject* self,
   return PyObject_Call(binding.overload, tuple.get(), keywords.get());
 }
 
+// out=: the result goes into the caller's tensor. One of another shape takes
+// on the result's, as PyTorch's would be resized.
+bool StoreOut(PyObject* out, PyObject* result) {
+  if (!IsTensor(out)) {
+    PyRef type = TypeName(out);
+    if (type) {
+      PyErr_Format(PyExc_TypeError, "argument 'out' must be Tensor, not %U",
+                   type.get());
+    }
+    return false;
+  }
+  const Tensor value = TensorOf(result);
+  const Tensor target = TensorOf(out);
+  if (Category(value->spec().dtype) > Category(target->spec().dtype)) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "result type %s can't be cast to the desired output type %s",
+                 std::string(DTypeName(value->spec().dtype)).c_str(),
+                 std::string(DTypeName(target->spec().dtype)).c_str());
+    return false;
+  }
+  if (GradEnabled() && (value->requires_grad || target->requires_grad)) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad.");
+    return false;
+  }
+  if (value->spec().shape == target->spec().shape) {
+    const Tensor inputs[2] = {target, value};
+    Tensor written;
+    return Apply(Attrs(&SchemaOf(OpId::copy)), inputs, true,
+                 absl::MakeSpan(&written, 1));
+  }
+  const Tensor converted = value->spec().dtype == target->spec().dtype
+                               ? value
+                               : ApplyTo(value, target->spec().dtype);
+  if (!converted) return false;
+  reinterpret_cast<PyTensor*>(out)->tensor = converted;
+  return true;
+}
+
+// The result, or `out` with it inside.
+PyObject* ReturnOut(PyObject* out, PyRef result) {
+  if (!PyTuple_Check(result.get())) {
+    if (!StoreOut(out, result.get())) return nullptr;
+  } else {
+    const Py_ssize_t count = PyTuple_Size(result.get());
+    if (!PyTuple_Check(out) || PyTuple_Size(out) != count) {
+      PyErr_Format(PyExc_TypeError, "argument 'out' must be a tuple of %zd",
+                   count);
+      return nullptr;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (!StoreOut(PyTuple_GetItem(out, i),
+                    PyTuple_GetItem(result.get(), i))) {
+        return nullptr;
+      }
+    }
+  }
+  Py_INCREF(out);
+  return out;
+}
+
 PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
                     PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                     bool* ran) {
@@ -292,6 +366,9 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
   }
   *ran = true;
   PyRef result(Call(attrs, inputs, inplace, arguments[0]));
+  if (result && options.out != nullptr) {
+    return ReturnOut(options.out, std::move(result));
+  }
   if (result && options.requires_grad) {
     const Tensor& tensor = TensorOf(result.get());
     const absl::Status status =

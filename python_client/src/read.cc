@@ -102,11 +102,24 @@ PyObject* ElementToPython(DType dtype, const void* data) {
     case DType::kFloat64:
       return PyFloat_FromDouble(Load<double>(data));
     case DType::kFloat16:
+      return PyFloat_FromDouble(
+          static_cast<double>(Load<Float16>(data).ToFloat()));
     case DType::kBFloat16:
-      break;
+      return PyFloat_FromDouble(
+          static_cast<double>(Load<BFloat16>(data).ToFloat()));
+    case DType::kComplex64: {
+      const auto value = Load<Complex<float>>(data);
+      return PyComplex_FromDoubles(static_cast<double>(value.real),
+                                   static_cast<double>(value.imag));
+    }
+    case DType::kComplex128: {
+      const auto value = Load<Complex<double>>(data);
+      return PyComplex_FromDoubles(value.real, value.imag);
+    }
   }
-  return RaiseUnsupported("holdfast cannot read elements of type %s yet.",
-                          std::string(DTypeName(dtype)).c_str());
+  PyErr_Format(PyExc_RuntimeError, "a tensor has no elements of type %d",
+               static_cast<int>(dtype));
+  return nullptr;
 }
 
 PyObject* ReadItem(const Tensor& tensor) {

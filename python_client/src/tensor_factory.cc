@@ -50,7 +50,7 @@ std::string SupportedTypes() {
   for (int i = kDTypeLimit - 1; i > 0; --i) {
     if (!IsValidDType(i)) continue;
     const auto dtype = static_cast<DType>(i);
-    if (!IsSupportedDType(dtype) || BufferFormat(dtype) == nullptr) continue;
+    if (BufferFormat(dtype) == nullptr) continue;
     absl::StrAppend(&names, names.empty() ? "" : ", ", DTypeName(dtype));
   }
   return names;
@@ -72,7 +72,7 @@ void RaiseElementType(PyObject* object, const char* format) {
 
 bool CheckElements(PyObject* object, const Py_buffer& view, DType* dtype) {
   if (ParseBufferFormat(view.format, view.itemsize, dtype) &&
-      IsSupportedDType(*dtype) && view.ndim <= kMaxRank) {
+      view.ndim <= kMaxRank) {
     return true;
   }
   RaiseElementType(object, view.format);

@@ -25,6 +25,10 @@ bool IsNumpyArray(PyObject* object);
 // tensor, as_tensor, from_numpy, empty_shared of the module.
 void AppendFactoryFunctions(std::vector<PyMethodDef>* functions);
 
+// A Python complex as a tensor without dimensions, as wide as `like` needs: so
+// that it promotes as PyTorch's complex scalars do.
+client::Tensor MakeComplexScalar(PyObject* number, DType like);
+
 }  // namespace holdfast::python
 
 #endif  // HOLDFAST_PYTHON_CLIENT_SRC_TENSOR_FACTORY_H_

@@ -53,6 +53,12 @@ PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
       attrs.Set(schema.params[i].attr_slot, std::move(number));
       continue;
     }
+    if (PyComplex_Check(operands[i])) {
+      const TensorSpec& other = TensorOf(operands[1 - i])->spec();
+      converted = MakeComplexScalar(operands[i], other.dtype);
+      if (!converted) return nullptr;
+      continue;
+    }
     // NumPy's arrays mix with tensors, as in PyTorch.
     if (!IsNumpyArray(operands[i])) Py_RETURN_NOTIMPLEMENTED;
     converted = MakeTensor(operands[i], std::nullopt);
@@ -106,7 +112,7 @@ PyObject* Invert(PyObject* self) {
   if (tensor->spec().dtype == DType::kBool) {
     return Unary<OpId::logical_not>(self);
   }
-  if (IsFloat(tensor->spec().dtype)) {
+  if (!IsIntegral(tensor->spec().dtype)) {
     PyErr_SetString(PyExc_TypeError,
                     "~ (operator.invert) is only implemented on integer and "
                     "Boolean-type tensors");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 #include "server/exec/device.h"
@@ -74,7 +75,10 @@ class CpuDevice final : public Device {
     context_.philox = philox;
     const KernelFn kernel =
         kernels_.kernels[static_cast<int>(attrs.schema().id)];
-    absl::Status status = kernel(context_, attrs, inputs, outputs);
+    absl::Status status =
+        !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
+            ? RunWidened(kernel, context_, attrs, inputs, outputs)
+            : kernel(context_, attrs, inputs, outputs);
     if (context_.used()) context_.Reset();
     return status;
   }

@@ -251,7 +251,8 @@ absl::Status Executor::ApplySetRequiresGrad(
     status = absl::FailedPreconditionError(
         "[requires_grad_] you can only change requires_grad flags of leaf "
         "variables. Use detach()");
-  } else if (request.requires_grad() && !IsFloat((*tensor)->spec().dtype)) {
+  } else if (request.requires_grad() &&
+             !IsDifferentiable((*tensor)->spec().dtype)) {
     status = absl::InvalidArgumentError(absl::StrCat(
         "[requires_grad_] only Tensors of floating point dtype can require "
         "gradients. Got ",

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
+#include "ops/complex.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
@@ -29,12 +30,13 @@ constexpr uint64_t kTimedEvery = 64;
 
 // A number passed for an operand, as the rank-0 tensor kernels see.
 struct ScalarOperand {
-  alignas(8) char bytes[8];
+  alignas(16) char bytes[16];
   TensorSpec spec;
 
+  // Kernels compute in the operands' compute type: so does the number.
   void Set(const AttrValue& value, DType dtype) {
-    spec.dtype = dtype;
-    switch (dtype) {
+    spec.dtype = ComputeType(dtype);
+    switch (spec.dtype) {
       case DType::kBool:
         Store<uint8_t>(AttrAsDouble(value) != 0);
         break;
@@ -49,6 +51,12 @@ struct ScalarOperand {
         break;
       case DType::kFloat64:
         Store<double>(AttrAsDouble(value));
+        break;
+      case DType::kComplex64:
+        Store<Complex<float>>(static_cast<float>(AttrAsDouble(value)));
+        break;
+      case DType::kComplex128:
+        Store<Complex<double>>(AttrAsDouble(value));
         break;
       default:
         Store<float>(static_cast<float>(AttrAsDouble(value)));
