@@ -67,7 +67,7 @@ struct Square {
     return x * x;
   }
 };
-struct Magnitude {
+struct AbsoluteValue {
   template <typename T>
   static HOLDFAST_INLINE T Of(T x) {
     return std::abs(x);
@@ -142,7 +142,7 @@ HOLDFAST_CPU_KERNEL(vector_norm) {
       return Norm<SumOf<T, Square>, T>(context, plan, in, out, true);
     }
     if (ord == 1) {
-      return Norm<SumOf<T, Magnitude>, T>(context, plan, in, out, false);
+      return Norm<SumOf<T, AbsoluteValue>, T>(context, plan, in, out, false);
     }
     if (ord == 0) {
       return Norm<SumOf<T, Nonzero>, T>(context, plan, in, out, false);
