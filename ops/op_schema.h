@@ -43,10 +43,10 @@ enum OpFlags : uint32_t {
   kLoadsOnce = 1u << 11,  // with kChecksData: the kernel checks an index at the
                           // load that uses it (kernels/cpu/load_once.h) and
                           // needs no private copy
-  kComplex = 1u << 12,     // takes complex tensors too
-  kAnyDType = 1u << 13,    // its kernel stores every dtype itself (moves or
-                           // converts elements); for others the device widens
-                           // 16-bit floats and narrow integers around it
+  kComplex = 1u << 12,    // takes complex tensors too
+  kAnyDType = 1u << 13,   // its kernel stores every dtype itself (moves or
+                          // converts elements); for others the device widens
+                          // 16-bit floats and narrow integers around it
 };
 
 enum class ParamKind : uint8_t {

@@ -3,6 +3,7 @@
 """Gathers the op cases: a line per family's file."""
 
 import op_cases_activation  # noqa: F401
+import op_cases_complex  # noqa: F401
 import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
 import op_cases_ctc  # noqa: F401

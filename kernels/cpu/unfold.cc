@@ -64,7 +64,7 @@ void UnfoldTap(const Windows& s, const U* image, int64_t tap, U* columns) {
   ForEachRow(s, tap / s.w.kernel, tap % s.w.kernel,
              [&](int64_t i, int64_t first, int64_t end, int64_t at) {
                U* to = columns + i * s.w.out;
-               std::fill(to, to + first, U{0});
+               std::fill(to, to + first, U{});
                if (s.w.stride == 1) {
                  std::copy(image + at, image + at + (end - first), to + first);
                } else {
@@ -72,7 +72,7 @@ void UnfoldTap(const Windows& s, const U* image, int64_t tap, U* columns) {
                    to[j] = image[at];
                  }
                }
-               std::fill(to + end, to + s.w.out, U{0});
+               std::fill(to + end, to + s.w.out, U{});
              });
 }
 
