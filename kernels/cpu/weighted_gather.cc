@@ -44,7 +44,7 @@ absl::StatusOr<const int64_t*> CheckedIndex(KernelContext& context,
   FirstBadIndex bad;
   ParallelFor(context, count, 1 << 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (values[i] < -1 || values[i] >= length) return bad.Record(values[i]);
+      if (values[i] >= length) return bad.Record(values[i]);
     }
   });
   if (!bad.seen()) return values;
@@ -53,8 +53,8 @@ absl::StatusOr<const int64_t*> CheckedIndex(KernelContext& context,
                    " is out of bounds for ", length, " elements."));
 }
 
-// to[p] += factor[p] * from[at[p]], where at[p] is not -1. REQUIRES: from has
-// an element.
+// to[p] += factor[p] * from[at[p]], where at[p] is not negative. REQUIRES: from
+// has an element.
 template <typename T>
 struct GatherBody {
   static HOLDFAST_INLINE int Run(const T* __restrict from,

@@ -3,7 +3,6 @@
 
 """Sampling at positions that a tensor gives: affine_grid() and grid_sample()."""
 
-import itertools
 import math
 import warnings
 
@@ -162,14 +161,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         x = x if align_corners else x - 0.5
         if mode != "bicubic":  # which moves its taps instead
             x = _into(x, size, padding_mode, align_corners)
-        axes.append(_taps(x, mode))
-    indices, weights = [], []
-    for corner in itertools.product(*axes):
-        index, inside, weight = _corner(
-            corner, sizes, mode, padding_mode, align_corners
+        axes.append(
+            [
+                (_place(at, size, sizes, mode, padding_mode, align_corners), weight)
+                for at, weight in _taps(x, mode)
+            ]
         )
-        indices.append(index)
-        weights.append(_ops.to(inside, input.dtype) if weight is None else weight)
+    indices, weights = _corners(axes, sizes)
+    if mode == "nearest":
+        weights = [_ops.full((n, total), 1, dtype=input.dtype)]
     result = _ops.weighted_gather(
         input.reshape(n, c, math.prod(sizes)),
         _stack(indices),
@@ -183,16 +183,25 @@ def _stack(tensors):
     return _ops.cat([t.unsqueeze(1) for t in tensors], 1)
 
 
-def _corner(corner, sizes, mode, padding_mode, align_corners):
-    """(index, inside, weight) of one neighbour of each point; -1: outside."""
-    index = inside = weight = None
-    for (at, w), size in zip(corner, sizes):
-        if mode == "bicubic":
-            at = _into(at, size, padding_mode, align_corners)
+def _place(at, size, sizes, mode, padding_mode, align_corners):
+    """Whole positions as int64; so far below zero when outside that every index
+    made of them is negative, which weighted_gather passes over."""
+    if padding_mode == "zeros":
         within = _ops.logical_and(at >= 0, at <= size - 1)
-        inside = within if inside is None else _ops.logical_and(inside, within)
-        place = at.long()
-        index = place if index is None else index * size + place
-        if w is not None:
-            weight = w if weight is None else weight * w
-    return _ops.where(inside, index, -1), inside, weight
+        return _ops.where(within, at.long(), -math.prod(sizes))
+    if mode == "bicubic":
+        at = _into(at, size, padding_mode, align_corners)
+    # One tap may lie beyond the edge, with weight 0; and NaN may be anywhere.
+    return at.long().clamp(0, size - 1)
+
+
+def _corners(axes, sizes):
+    """Indices and weights of all combinations of the axes' taps."""
+    pairs = axes[0]
+    for taps, size in zip(axes[1:], sizes[1:]):
+        pairs = [
+            (row + at, w if v is None else w * v)
+            for row, w in [(index * size, w) for index, w in pairs]
+            for at, v in taps
+        ]
+    return [index for index, _ in pairs], [w for _, w in pairs]
