@@ -4,6 +4,7 @@
 // Gradients of views: the inverse view, or the adjoint of a partial one.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "autograd/rule_ops.h"
 #include "ops/op_id.h"
@@ -21,6 +22,28 @@ int64_t SliceStart(const AttrValue& start, int64_t size) {
   if (IsNone(start)) return 0;
   const int64_t first = AttrAsInt(start);
   return std::clamp<int64_t>(first < 0 ? first + size : first, 0, size);
+}
+
+// Elements of a flat storage that a view spans, from `low` on.
+int64_t EndOf(ShapeSpan shape, ShapeSpan strides, int64_t offset, int64_t low) {
+  int64_t last = offset - low;
+  for (size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
+  return last + 1;
+}
+
+// False only if no two elements share a place.
+bool MayOverlap(const TensorSpec& spec) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (int d = 0; d < spec.rank(); ++d) {
+    if (spec.shape[d] > 1) dims.emplace_back(spec.strides[d], spec.shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
 }
 
 }  // namespace
@@ -88,6 +111,52 @@ HOLDFAST_GRAD(select_backward) {
   c.Set(0, c.Call(OpId::select, {c.grad()},
                   {{"dim", c.attrs().Get("dim")},
                    {"index", c.attrs().Get("index")}}));
+}
+
+// The storage's gradient, where several elements of g may meet in one place,
+// seen as the input lies in it.
+HOLDFAST_GRAD(as_strided) {
+  const TensorSpec& input = c.input_spec(0);
+  const Value& g = c.grad();
+  if (input.numel() == 0 || g->spec().numel() == 0) {
+    return c.Set(0, Zeros(c, input));
+  }
+  const Dims& shape = g->spec().shape;
+  const Dims& strides = c.attrs().Ints("stride");
+  const int64_t offset = c.attrs().None("storage_offset")
+                             ? input.offset
+                             : c.attrs().Int("storage_offset");
+  const int64_t low = std::min(offset, input.offset);
+  const int64_t size =
+      std::max(EndOf(shape, strides, offset, low),
+               EndOf(input.shape, input.strides, input.offset, low));
+  const Value places =
+      c.Call(OpId::arange, {},
+             {{"start", int64_t{0}}, {"end", size}, {"dtype", DType::kInt64}});
+  const auto seen_as = [&](const Value& x, const Dims& sizes, const Dims& steps,
+                           int64_t first) {
+    return c.Call(
+        OpId::as_strided, {x},
+        {{"size", sizes}, {"stride", steps}, {"storage_offset", first - low}});
+  };
+  const auto add_at = [&](const Value& at, const Value& x) {
+    if (!at || !x) return Value();
+    const TensorSpec flat = ContiguousSpec(input.dtype, {size});
+    const Dims all{at->spec().numel()};
+    return c.Call(OpId::index_add,
+                  {Zeros(c, flat), ViewAs(c, at, all), ViewAs(c, x, all)},
+                  {{"dim", int64_t{0}}});
+  };
+  Value storage = add_at(seen_as(places, shape, strides, offset), g);
+  if (MayOverlap(input)) {
+    // Elements of the input that share a place share its gradient.
+    const Value ones = Add(c, Zeros(c, input), 1.0);
+    const Value count =
+        add_at(seen_as(places, input.shape, input.strides, input.offset), ones);
+    storage =
+        Div(c, storage, Where(c, Equal(c, count, int64_t{0}), 1.0, count));
+  }
+  c.Set(0, seen_as(storage, input.shape, input.strides, input.offset));
 }
 
 }  // namespace holdfast

@@ -155,6 +155,17 @@ HOLDFAST_INFER(InferScatter) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferScatterReduce) {
+  const std::string& reduce = attrs.Str("reduce");
+  if (reduce != "sum" && reduce != "prod" && reduce != "mean" &&
+      reduce != "amax" && reduce != "amin") {
+    return Invalid(attrs, inputs,
+                   "reduce argument must be either sum, prod, mean, amax or "
+                   "amin");
+  }
+  return InferScatter(attrs, inputs, out);
+}
+
 HOLDFAST_INFER(InferIndexSelect) {
   const TensorSpec& input = *inputs[0];
   const TensorSpec& index = *inputs[1];

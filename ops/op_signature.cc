@@ -286,9 +286,11 @@ absl::Status CheckFlags(const OpSchema& schema) {
                schema.signature);
   }
   if (schema.has(kInplace) || schema.has(kInplaceOnly) || schema.has(kView)) {
+    // An in-place form may write the first tensor of its only list.
     const bool one_input = !schema.params.empty() &&
                            schema.params[0].tensor_slot == 0 &&
-                           schema.num_lists == 0;
+                           (schema.num_lists == 0 ||
+                            (schema.num_lists == 1 && !schema.has(kView)));
     if (!one_input || schema.num_outputs != 1) {
       return Bad("in-place forms and views have input 0 and one output",
                  schema.signature);

@@ -1,9 +1,16 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// gather, index_select, scatter, scatter_add, index_add. Indices are checked
-// at the load that uses them; ops that can work in place look through all of
-// them first, so that a failed op leaves its tensor as it was.
+// gather, index_select, scatter, scatter_add, scatter_reduce, index_add.
+// Indices are checked at the load that uses them; ops that can work in place
+// look through all of them first, so that a failed op leaves its tensor as it
+// was.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
@@ -110,6 +117,78 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
   });
 }
 
+struct Multiply {
+  template <typename T>
+  static void Apply(T* to, const T* from) {
+    if constexpr (std::is_same_v<T, bool>) {
+      *to = LoadElement(to) & LoadElement(from);
+    } else if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;  // wraps instead of overflowing
+      *to = static_cast<T>(static_cast<U>(*to) * static_cast<U>(*from));
+    } else {
+      *to *= *from;
+    }
+  }
+};
+
+// Of two numbers; NaN if one is.
+struct Larger {
+  template <typename T>
+  static void Apply(T* to, const T* from) {
+    const T a = LoadElement(to), b = LoadElement(from);
+    *to = (b > a || b != b) ? b : a;
+  }
+};
+struct Smaller {
+  template <typename T>
+  static void Apply(T* to, const T* from) {
+    const T a = LoadElement(to), b = LoadElement(from);
+    *to = (b < a || b != b) ? b : a;
+  }
+};
+
+// Sums become means: each element divided by how many were added to it, and
+// itself with `include_self`. Integers round down.
+absl::Status DivideByCounts(KernelContext& context, const Attrs& attrs,
+                            const TensorView& index, bool include_self,
+                            const TensorView& output) {
+  const TensorSpec& out = *output.spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  auto* counts =
+      static_cast<int64_t*>(context.Scratch(out.numel() * sizeof(int64_t)));
+  if (counts == nullptr) {
+    return absl::ResourceExhaustedError("no scratch memory");
+  }
+  std::fill(counts, counts + out.numel(), include_self ? 1 : 0);
+  const TensorSpec spec = ContiguousSpec(DType::kInt64, out.shape);
+  const int64_t one = 1;
+  const TensorSpec one_spec = ContiguousSpec(DType::kInt64, {});
+  const TensorView count_view{counts, &spec};
+  absl::Status s = ScatterInto<Add>(context, attrs, count_view, index,
+                                    index.spec->shape, index.spec->strides,
+                                    {const_cast<int64_t*>(&one), &one_spec},
+                                    Dims(index.spec->rank(), 0), count_view);
+  if (!s.ok()) return s;
+  return DispatchDType(out.dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    StridedCursor<1> at(out.shape, {out.strides.data()});
+    for (int64_t i = 0; i < out.numel(); ++i, at.Next()) {
+      T* to = output.as<T>() + at[0];
+      if (counts[i] <= 1) continue;
+      if constexpr (std::is_same_v<T, bool>) {
+        *to = false;
+      } else if constexpr (std::is_integral_v<T>) {
+        const int64_t sum = *to;
+        const bool down = sum < 0 && sum % counts[i] != 0;
+        *to = static_cast<T>(sum / counts[i] - (down ? 1 : 0));
+      } else {
+        *to /= static_cast<T>(counts[i]);
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(gather) {
@@ -169,6 +248,51 @@ HOLDFAST_CPU_KERNEL(scatter_add) {
   src_strides.resize(index.rank(), 0);
   return ScatterInto<Add>(context, attrs, inputs[0], inputs[1], index.shape,
                           index.strides, inputs[2], src_strides, outputs[0]);
+}
+
+HOLDFAST_CPU_KERNEL(scatter_reduce) {
+  const TensorView& output = outputs[0];
+  const TensorSpec& index = *inputs[1].spec;
+  const std::string& reduce = attrs.Str("reduce");
+  const bool include_self = attrs.Bool("include_self");
+  Dims src_strides = inputs[2].spec->strides;
+  src_strides.resize(index.rank(), 0);
+  TensorView input = inputs[0];
+  if (!include_self) {
+    // Start from what changes nothing.
+    uint64_t identity = 0;
+    const TensorSpec spec = ContiguousSpec(output.spec->dtype, {});
+    DispatchDType(spec.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      using Limits = std::numeric_limits<T>;
+      T value{};
+      if (reduce == "prod") value = T(1);
+      if (reduce == "amax") {
+        value = Limits::has_infinity ? static_cast<T>(-Limits::infinity())
+                                     : Limits::lowest();
+      }
+      if (reduce == "amin") {
+        value = Limits::has_infinity ? Limits::infinity() : Limits::max();
+      }
+      std::memcpy(&identity, &value, sizeof(T));
+    });
+    absl::Status s = ScatterInto<Assign>(
+        context, attrs, input, inputs[1], index.shape, index.strides,
+        {&identity, &spec}, Dims(index.rank(), 0), output);
+    if (!s.ok()) return s;
+    input = output;
+  }
+  const auto run = [&](auto op) {
+    return ScatterInto<decltype(op)>(context, attrs, input, inputs[1],
+                                     index.shape, index.strides, inputs[2],
+                                     src_strides, output);
+  };
+  if (reduce == "prod") return run(Multiply());
+  if (reduce == "amax") return run(Larger());
+  if (reduce == "amin") return run(Smaller());
+  absl::Status s = run(Add());
+  if (!s.ok() || reduce == "sum") return s;
+  return DivideByCounts(context, attrs, inputs[1], include_self, output);
 }
 
 HOLDFAST_CPU_KERNEL(index_add) {

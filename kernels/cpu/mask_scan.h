@@ -84,7 +84,7 @@ absl::Status CountMask(KernelContext& context, const TensorView& view,
 
 // Calls fn(positions, n, rank): the row-major positions of n true elements that
 // follow each other, of which `rank` precede the first. In parallel; every rank
-// below count() comes exactly once.
+// below count() comes exactly once. fn may use `positions` as it likes.
 template <typename T, typename F>
 void ForEachTrue(const KernelContext& context, const MaskScan& scan, F&& fn) {
   ParallelFor(context, scan.chunks, 4, [&](int64_t b, int64_t e) {
@@ -106,10 +106,12 @@ void ForEachTrue(const KernelContext& context, const MaskScan& scan, F&& fn) {
         rank += n;
         left -= n;
       }
-      std::fill(positions, positions + std::min(left, MaskScan::kPiece),
-                c * MaskScan::kChunk);
-      for (; left > 0; left -= MaskScan::kPiece, rank += MaskScan::kPiece) {
-        fn(positions, std::min(left, MaskScan::kPiece), rank);
+      while (left > 0) {
+        const int64_t n = std::min(left, MaskScan::kPiece);
+        std::fill(positions, positions + n, c * MaskScan::kChunk);
+        fn(positions, n, rank);
+        rank += n;
+        left -= n;
       }
     }
   });

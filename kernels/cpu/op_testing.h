@@ -42,11 +42,26 @@ inline absl::StatusOr<std::vector<TestTensor>> TryOp(
   OutputSpecs inferred;
   absl::Status s = InferOp(attrs, specs, /*inplace=*/false, &inferred);
   if (!s.ok()) return s;
+  TestContext context(threads);
+  std::vector<int64_t*> unknown;
+  for (OutputSpec& out : inferred) {
+    for (int64_t& size : out.spec.shape) {
+      if (size == kUnknownSize) unknown.push_back(&size);
+    }
+  }
+  if (!unknown.empty()) {
+    std::vector<TensorView> views;
+    for (const TestTensor& t : inputs) views.push_back(t.view());
+    std::vector<int64_t> sizes(unknown.size());
+    s = CpuKernels().sizes[static_cast<int>(id)](context, attrs, views,
+                                                 absl::MakeSpan(sizes));
+    if (!s.ok()) return s;
+    for (size_t i = 0; i < sizes.size(); ++i) *unknown[i] = sizes[i];
+  }
   std::vector<TestTensor> outputs;
   for (const OutputSpec& out : inferred) {
     outputs.emplace_back(out.spec.dtype, out.spec.shape);
   }
-  TestContext context(threads);
   s = RunKernel(CpuKernels().kernels[static_cast<int>(id)], context, attrs,
                 inputs, outputs);
   if (!s.ok()) return s;

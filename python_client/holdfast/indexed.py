@@ -4,7 +4,8 @@
 """PyTorch's further forms of gather, scatter and the index_* functions."""
 
 from holdfast import _C
-from holdfast._registry import both, overload, reject
+from holdfast._registry import both, method, overload, reject
+from holdfast.shapes import _wrap
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -15,13 +16,20 @@ def _scatter(input, dim, index, src=None, *, value=None, reduce=None, inplace_=F
     source = value if src is None else src
     if source is None:
         raise TypeError("scatter() missing required argument: 'src'")
+    if reduce == "multiply":
+        if not isinstance(source, Tensor):
+            source = _ops.full(tuple(index.shape), source, dtype=input.dtype)
+        return (Tensor.scatter_reduce_ if inplace_ else _ops.scatter_reduce)(
+            input, dim, index, source, "prod"
+        )
     if reduce == "add":
         if not isinstance(source, Tensor):
             source = _ops.full(tuple(index.shape), source, dtype=input.dtype)
         return (Tensor.scatter_add_ if inplace_ else _ops.scatter_add)(
             input, dim, index, source
         )
-    reject("scatter", reduce=reduce)
+    if reduce is not None:
+        raise RuntimeError("reduce argument must be either add or multiply.")
     return (Tensor.scatter_ if inplace_ else _ops.scatter)(input, dim, index, source)
 
 
@@ -40,59 +48,115 @@ def _index_add(input, dim, index, source, *, alpha=1, out=None, inplace_=False):
     )
 
 
-def _rows(input, dim, index):
-    """A 1-D index along dim in the shape that scatter wants."""
+def _rows(name, input, dim, index, source=None):
+    """dim and a 1-D index along it in the shape that scatter wants."""
+    dim = _wrap(dim, input.dim())
+    if index.dim() > 1:
+        raise IndexError(f"{name}(): Index should have dimension 1 or 0")
+    if source is not None and source.dim() == input.dim():
+        for d in range(source.dim()):
+            want = index.numel() if d == dim else input.size(d)
+            if source.size(d) != want:
+                raise IndexError(
+                    f"{name}(): Source/destination tensor must have same slice shapes. "
+                    f"Destination slice shape: {list(input.shape)} at dimension {dim} "
+                    f"and source slice shape: {list(source.shape)} with "
+                    f"{index.numel()} indices"
+                )
+    if input.dim() == 0:
+        return dim, _ops.view(index, (-1,)) if index.dim() == 0 else index
     shape = list(input.shape)
     shape[dim] = index.numel()
     sizes = [1] * len(shape)
     sizes[dim] = -1
-    return _ops.expand(_ops.view(index, sizes), shape)
+    return dim, _ops.expand(_ops.view(_ops.to(index, _C.int64), sizes), shape)
+
+
+def _fill_value(value):
+    if isinstance(value, Tensor):
+        if value.dim():
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got "
+                f"tensor with {value.dim()} dimension(s)."
+            )
+        return value.item()
+    return value
 
 
 @both
 def index_copy(input, dim, index, source):
-    """Copy of input with source's rows at index along dim."""
-    dim %= max(input.dim(), 1)
-    return _ops.scatter(input, dim, _rows(input, dim, index), source)
+    """Copy of input with source's rows at index (1-D) along dim."""
+    dim, rows = _rows("index_copy", input, dim, index, source)
+    return _ops.scatter(input, dim, rows, source)
+
+
+@method
+def index_copy_(self, dim, index, source):
+    """index_copy() in place."""
+    dim, rows = _rows("index_copy_", self, dim, index, source)
+    return Tensor.scatter_(self, dim, rows, source)
 
 
 @both
 def index_fill(input, dim, index, value):
-    """Copy of input with value at the rows of index along dim."""
-    dim %= max(input.dim(), 1)
-    if isinstance(value, Tensor):
-        value = value.item()
-    return _ops.scatter(input, dim, _rows(input, dim, index), value)
+    """Copy of input with value (a number or 0-d tensor) at the rows of index."""
+    dim, rows = _rows("index_fill", input, dim, index)
+    return _ops.scatter(input, dim, rows, _fill_value(value))
 
 
-def _index_copy_inplace(self, dim, index, source):
-    """index_copy() in place."""
-    dim %= max(self.dim(), 1)
-    return Tensor.scatter_(self, dim, _rows(self, dim, index), source)
-
-
-def _index_fill_inplace(self, dim, index, value):
+@method
+def index_fill_(self, dim, index, value):
     """index_fill() in place."""
-    dim %= max(self.dim(), 1)
-    return Tensor.scatter_(self, dim, _rows(self, dim, index), value)
+    dim, rows = _rows("index_fill_", self, dim, index)
+    return Tensor.scatter_(self, dim, rows, _fill_value(value))
 
 
-Tensor.index_copy_ = _index_copy_inplace
-Tensor.index_fill_ = _index_fill_inplace
+@both
+def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+    """Copy of input, its rows at index combined with source's.
+
+    reduce: prod, mean, amax or amin.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "reduce argument must be either prod, mean, amax or amin, got " f"{reduce}."
+        )
+    dim, rows = _rows("index_reduce", input, dim, index, source)
+    return _ops.scatter_reduce(
+        input, dim, rows, source, reduce, include_self=include_self
+    )
+
+
+@method
+def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
+    """index_reduce() in place."""
+    return self.copy_(
+        index_reduce(self, dim, index, source, reduce, include_self=include_self)
+    )
 
 
 @both
 def take_along_dim(input, indices, dim=None):
-    """gather() with a broadcast index; without dim over all elements."""
+    """gather() with the other dimensions broadcast; without dim over all elements."""
+    if indices.dtype is not _C.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype}"
+        )
     if dim is None:
         return _ops.gather(input.reshape(-1), 0, indices.reshape(-1))
-    shape = list(input.shape)
-    shape[dim] = indices.size(dim)
-    return _ops.gather(input, dim, _ops.expand(indices, shape))
+    if input.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of "
+            f"dimensions, but got {input.dim()} dimensions for input, and "
+            f"{indices.dim()} dimensions for indices"
+        )
+    from holdfast.shapes import broadcast_shapes
 
-
-@both
-def take(input, index):
-    """Elements at positions counted over all elements."""
-    flat = _ops.index_select(input.reshape(-1), 0, index.reshape(-1))
-    return _ops.view(flat, tuple(index.shape))
+    dim = _wrap(dim, input.dim())
+    own, wanted = list(input.shape), list(indices.shape)
+    own[dim] = wanted[dim] = 1
+    shape = list(broadcast_shapes(own, wanted))
+    own, wanted = list(shape), list(shape)
+    own[dim], wanted[dim] = input.size(dim), indices.size(dim)
+    return _ops.gather(_ops.expand(input, own), dim, _ops.expand(indices, wanted))

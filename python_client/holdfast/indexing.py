@@ -1,62 +1,81 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""x[...] and x[...] = value.
+"""x[...] and x[...] = value, index_put, take, put_.
 
-Basic indices (integers, slices, None, ...) are views; integer tensors, lists
-and arrays gather. Boolean masks are not there yet, except for assigning one
-value.
+Integers, slices, None and ... make views. Index tensors (lists, arrays) and
+boolean masks copy; the shape that index tensors broadcast to stands where they
+are if they are next to each other, else in front, as in PyTorch. One mask alone
+needs no wait: only the size of its result does. Indices out of range are an
+error of the read.
 """
 
 import operator
 
 from holdfast import _C
-from holdfast.errors import UnsupportedError
-from holdfast.shapes import broadcast_to, reshape
+from holdfast._registry import both, method
+from holdfast.shapes import reshape, unbind
 
 _ops = _C.ops
 Tensor = _C.Tensor
-_NO_MASK = "holdfast has no {} with a boolean mask yet; use torch.where()."
+_NOT_AN_INDEX = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
+    "are valid indices (got {})"
+)
 
 
-def _is_mask(key):
-    return isinstance(key, bool) or (isinstance(key, Tensor) and key.dtype is _C.bool)
-
-
-def _as_index(key):
-    """A list, array or integer tensor as an integer tensor; None for others."""
-    if isinstance(key, Tensor):
-        return key
-    if isinstance(key, (list, range)) or hasattr(key, "__array_interface__"):
+def _as_tensor(key):
+    """A tensor, list, range or array as an index tensor or a mask."""
+    if not isinstance(key, Tensor):
+        if not isinstance(key, (list, range)) and not hasattr(
+            key, "__array_interface__"
+        ):
+            raise IndexError(_NOT_AN_INDEX.format(type(key).__name__))
         if isinstance(key, range) or len(key) == 0:
-            return _C.tensor(list(key), dtype=_C.int64)
-        return _C.as_tensor(key)
-    return None
+            dtype = _C.bool if str(getattr(key, "dtype", "")) == "bool" else _C.int64
+            key = _C.tensor(list(key), dtype=dtype)
+        else:
+            key = _C.as_tensor(key)
+    if key.dtype is _C.uint8:  # a mask, in PyTorch's older days
+        return _ops.ne(key, 0)
+    if key.dtype is _C.bool or key.dtype is _C.int64 or key.dtype is _C.int32:
+        return key
+    if key.is_floating_point():
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors"
+        )
+    return _ops.to(key, _C.int64)
 
 
 def _is_integer(key):
     return (
-        not isinstance(key, (Tensor, list))
+        not isinstance(key, (Tensor, list, bool))
         and hasattr(key, "__index__")
-        and not (getattr(key, "ndim", 0))
+        and not getattr(key, "ndim", 0)
     )
 
 
-def _expanded(tensor, key):
-    """The key as a list with ... and missing trailing slices written out."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    used = 0
-    for k in keys:
-        if k is not None and k is not Ellipsis and not isinstance(k, bool):
-            used += k.dim() if _is_mask(k) else 1
-    dots = [i for i, k in enumerate(keys) if k is Ellipsis]
-    if len(dots) > 1:
+def _parse(tensor, key):
+    """The key as a list of parts, with ... written out and arrays as tensors."""
+    parts = []
+    used = dots = 0
+    for k in key if isinstance(key, tuple) else (key,):
+        if k is Ellipsis:
+            dots += 1
+        elif isinstance(k, slice) or _is_integer(k):
+            used += 1
+        elif k is not None and not isinstance(k, bool):
+            k = _as_tensor(k)
+            used += k.dim() if k.dtype is _C.bool else 1
+        parts.append(k)
+    if dots > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if used > tensor.dim():
         raise IndexError(f"too many indices for tensor of dimension {tensor.dim()}")
     if dots:
-        keys[dots[0] : dots[0] + 1] = [slice(None)] * (tensor.dim() - used)
-    return keys
+        at = next(i for i, k in enumerate(parts) if k is Ellipsis)
+        parts[at : at + 1] = [slice(None)] * (tensor.dim() - used)
+    return parts
 
 
 def _slice(tensor, dim, key):
@@ -80,85 +99,65 @@ def _select(tensor, dim, key):
     return _ops.select(tensor, dim, index)
 
 
-def _basic(tensor, key, masks=None):
-    """Applies the basic parts; returns the view and [(dim, index tensor)]."""
+def _resolve(tensor, key):
+    """Applies the basic parts; returns the view and [(dim, index or mask)]."""
     dim, advanced = 0, []
     view = tensor
-    for k in _expanded(tensor, key):
-        if _is_integer(k) and not isinstance(k, bool):
-            view = _select(view, dim, k)
-        elif isinstance(k, slice):
+    for k in _parse(tensor, key):
+        if isinstance(k, slice):
             view = _slice(view, dim, k)
             dim += 1
         elif k is None:
             view = _ops.unsqueeze(view, dim)
             dim += 1
-        elif isinstance(k, Tensor) and k.dtype is _C.bool and masks is not None:
-            masks.append((dim, k))
-            dim += k.dim()
-        elif _is_mask(k):
-            raise UnsupportedError(_NO_MASK.format("indexing"))
-        else:
-            index = _as_index(k)
-            if index is None:
-                raise IndexError(
-                    "only integers, slices (`:`), ellipsis (`...`), None and integer "
-                    f"tensors are valid indices (got {type(k).__name__})"
-                )
-            if index.dtype is _C.bool:
-                raise UnsupportedError(_NO_MASK.format("indexing"))
-            if index.is_floating_point():
-                raise IndexError(
-                    "tensors used as indices must be long, int, byte or bool tensors"
-                )
-            if index.dim() == 0:
-                view = _select(view, dim, index.item())
-                continue
-            advanced.append((dim, index))
+        elif isinstance(k, bool) or (
+            isinstance(k, Tensor) and k.dtype is _C.bool and k.dim() == 0
+        ):
+            # A mask over a new dimension of size 1.
+            view = _ops.unsqueeze(view, dim)
+            k = k if isinstance(k, Tensor) else _C.tensor(k)
+            advanced.append((dim, reshape(k, (1,))))
             dim += 1
+        elif isinstance(k, Tensor) and k.dim():
+            advanced.append((dim, k))
+            dim += k.dim() if k.dtype is _C.bool else 1
+        else:
+            view = _select(view, dim, k)
     return view, advanced
 
 
-def _merge(view, advanced):
-    """One dimension and a 1-D index for adjacent advanced indices.
-
-    Returns the view with those dimensions merged, the dimension, the flat
-    index and the shape that takes its place.
-    """
-    first = advanced[0][0]
-    dims = [d for d, _ in advanced]
-    if dims != list(range(first, first + len(dims))):
-        raise UnsupportedError(
-            "holdfast has no indexing with index tensors in dimensions that are not "
-            "next to each other yet."
-        )
-    sizes = [view.size(d) for d in dims]
-    shapes = [index.shape for _, index in advanced]
-    total = 1
-    for size in sizes:
-        total *= size
-    flat = None
-    shape = _broadcast(shapes)
-    for (_, index), size in zip(advanced, sizes):
-        index = _ops.to(index, _C.int64)
-        index = _ops.where(index < 0, index + size, index)
-        if len(dims) > 1:
-            # Past the end in one dimension must not be a place in another.
-            outside = (index < 0) | (index >= size)
-            index = _ops.where(outside, total, index)
-        flat = index if flat is None else flat * size + index
-    flat = reshape(broadcast_to(flat, shape), (-1,))
-    if len(dims) > 1:
-        old = tuple(view.shape)
-        view = reshape(view, old[:first] + (total,) + old[first + len(dims) :])
-    return view, first, flat, tuple(shape)
+def _sole_mask(advanced):
+    return len(advanced) == 1 and advanced[0][1].dtype is _C.bool
 
 
-def _broadcast(shapes):
+def _index_tensors(view, advanced):
+    """(dims, index tensors): masks as the positions of their True elements."""
+    dims, indices = [], []
+    for dim, index in advanced:
+        if index.dtype is not _C.bool:
+            dims.append(dim)
+            indices.append(index)
+            continue
+        for i, size in enumerate(index.shape):
+            if size != view.size(dim + i):
+                raise IndexError(
+                    f"The shape of the mask {list(index.shape)} at index {i} does not "
+                    f"match the shape of the indexed tensor {list(view.shape)} at "
+                    f"index {dim + i}"
+                )
+        dims.extend(range(dim, dim + index.dim()))
+        indices.extend(unbind(_ops.nonzero(index), 1))
+    if len(indices) > 1:
+        _check_broadcast(indices)
+    return dims, indices
+
+
+def _check_broadcast(indices):
     from holdfast.shapes import broadcast_shapes
 
+    shapes = [index.shape for index in indices]
     try:
-        return broadcast_shapes(*shapes)
+        broadcast_shapes(*shapes)
     except RuntimeError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with "
@@ -170,46 +169,40 @@ def getitem(self, key):
     """self[key]"""
     if type(key) is int and self.dim():
         return _select(self, 0, key)
-    masks = []
-    view, advanced = _basic(self, key, masks)
-    if len(masks) == 1 and not advanced and masks[0][1].dim():
-        return _ops.index_mask(view, *masks[0])
-    if masks:
-        raise UnsupportedError(_NO_MASK.format("indexing"))
+    view, advanced = _resolve(self, key)
     if not advanced:
         # A new tensor object even for x[...], as in PyTorch.
         return _ops.view(self, tuple(self.shape)) if view is self else view
-    view, dim, index, shape = _merge(view, advanced)
-    rows = _ops.index_select(view, dim, index)
-    if len(shape) == 1:
-        return rows
-    old = tuple(rows.shape)
-    return _ops.view(rows, old[:dim] + shape + old[dim + 1 :])
+    if _sole_mask(advanced):
+        return _ops.index_mask(view, *advanced[0])
+    dims, indices = _index_tensors(view, advanced)
+    return _ops.index((view, *indices), dims)
 
 
 def setitem(self, key, value):
     """self[key] = value"""
-    if isinstance(key, Tensor) and key.dtype is _C.bool:
-        return _assign_mask(self, key, value)
-    view, advanced = _basic(self, key)
+    view, advanced = _resolve(self, key)
     if not advanced:
         _assign(view, value)
         return
-    merged, dim, index, shape = _merge(view, advanced)
-    if len(advanced) > 1 and not view.is_contiguous():
-        raise UnsupportedError(
-            "holdfast has no assignment through several index tensors to a "
-            "non-contiguous tensor yet."
-        )
-    rows = list(merged.shape)
+    value = _value_for(view, value)
+    if _sole_mask(advanced):
+        dim, mask = advanced[0]
+        rank = view.dim() - mask.dim() + 1
+        _ops.mask_put_(view, dim, mask, _squeezed(value, rank))
+        return
+    dims, indices = _index_tensors(view, advanced)
+    rank = view.dim() - len(dims) + max(index.dim() for index in indices)
+    _ops.index_put_((view, _squeezed(value, rank), *indices), dims)
+
+
+def _value_for(view, value):
+    """What is assigned, as a tensor of the target's type."""
     if isinstance(value, Tensor):
-        target = rows[:dim] + list(shape) + rows[dim + 1 :]
-        value = _ops.to(broadcast_to(_squeezed(value, len(target)), target), self.dtype)
-        value = reshape(value, rows[:dim] + [index.numel()] + rows[dim + 1 :])
-    rows[dim] = index.numel()
-    sizes = [1] * len(rows)
-    sizes[dim] = -1
-    Tensor.scatter_(merged, dim, _ops.expand(_ops.view(index, sizes), rows), value)
+        return _ops.to(value, view.dtype)
+    if isinstance(value, (bool, int, float)):
+        return _ops.full((), value, dtype=view.dtype)
+    return _C.as_tensor(value, dtype=view.dtype)
 
 
 def _squeezed(value, rank):
@@ -229,19 +222,79 @@ def _assign(view, value):
         view.copy_(_C.as_tensor(value, dtype=view.dtype))
 
 
-def _assign_mask(self, mask, value):
-    if tuple(mask.shape) != tuple(self.shape)[: mask.dim()]:
-        raise IndexError(
-            f"The shape of the mask {list(mask.shape)} does not match the shape of the "
-            f"indexed tensor {list(self.shape)}"
-        )
-    if isinstance(value, Tensor) and value.numel() != 1:
-        raise UnsupportedError(_NO_MASK.format("assignment of several values"))
-    if isinstance(value, Tensor):
-        value = reshape(value, ())
-    mask = reshape(mask, tuple(mask.shape) + (1,) * (self.dim() - mask.dim()))
-    self.copy_(_ops.where(mask, value, self))
-
-
 Tensor.__getitem__ = getitem
 Tensor.__setitem__ = setitem
+
+
+# ---- the same as functions
+
+
+def _put_arguments(input, indices, values):
+    key = tuple(slice(None) if k is None else k for k in indices)
+    view, advanced = _resolve(input, key)
+    if not advanced:
+        raise IndexError("index_put: at least one index must be a tensor")
+    dims, tensors = _index_tensors(view, advanced)
+    return view, (values, *tensors), dims
+
+
+@both
+def index_put(input, indices, values, accumulate=False):
+    """Copy of input with values, broadcast, written (added) at input[indices].
+
+    indices: a tuple of index tensors, masks or None (all of a dimension); values
+    has input's dtype.
+    """
+    view, rest, dims = _put_arguments(input, indices, values)
+    result = _ops.index_put((view, *rest), dims, accumulate)
+    return result if view is input else reshape(result, tuple(input.shape))
+
+
+@method
+def index_put_(self, indices, values, accumulate=False):
+    """index_put() in place."""
+    view, rest, dims = _put_arguments(self, indices, values)
+    _ops.index_put_((view, *rest), dims, accumulate)
+    return self
+
+
+@both
+def take(input, index):
+    """Elements at positions counted over all elements; index's shape."""
+    if index.dtype is not _C.int64:
+        raise RuntimeError("take(): Expected a long tensor for index")
+    return _ops.index((reshape(input, (-1,)), index), (0,))
+
+
+@both
+def put(input, index, source, accumulate=False):
+    """Copy of input with source written (added) at positions over all elements."""
+    _check_put(input, index, source)
+    flat = reshape(input, (-1,))
+    values = reshape(source, tuple(index.shape))
+    result = _ops.index_put((flat, values, index), (0,), accumulate)
+    return _ops.view(result, tuple(input.shape))
+
+
+@method
+def put_(self, index, source, accumulate=False):
+    """put() in place."""
+    if not self.is_contiguous():
+        return self.copy_(put(self, index, source, accumulate))
+    _check_put(self, index, source)
+    values = reshape(source, tuple(index.shape))
+    _ops.index_put_((_ops.view(self, (-1,)), values, index), (0,), accumulate)
+    return self
+
+
+def _check_put(input, index, source):
+    if index.dtype is not _C.int64:
+        raise RuntimeError("put_(): Expected a long tensor for index")
+    if source.dtype is not input.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype")
+    if index.numel() != source.numel():
+        raise RuntimeError(
+            "put_(): Expected source and index to have the same number of elements, "
+            f"but got source.numel() = {source.numel()}, index.numel() = "
+            f"{index.numel()}"
+        )

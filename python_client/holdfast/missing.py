@@ -16,12 +16,9 @@ from holdfast.errors import MissingAttributeError, UnsupportedError
 # __getattr__ would slow down every attribute of a tensor.
 METHODS = """
     asin asinh atan atan2 atanh acos acosh as_subclass backward_ bitwise_left_shift
-    bitwise_right_shift block_diag cauchy_ ceil_divide diag diag_embed diagonal
-    digamma exponential_ geometric_ i0 index_put index_put_ is_shared
-    is_sparse_csr lgamma log_normal_ multinomial mvlgamma numpy_ polygamma put_
-    rename resize_ resize_as_ scatter_reduce scatter_reduce_ set_ sparse_mask
-    squeeze_ storage swapaxes_ t_ to_sparse transpose_ unfold unsqueeze_
-    untyped_storage vander
+    bitwise_right_shift cauchy_ ceil_divide digamma exponential_ geometric_ i0 is_shared
+    is_sparse_csr lgamma log_normal_ multinomial mvlgamma numpy_ polygamma rename set_
+    sparse_mask storage to_sparse untyped_storage vander
 """.split()
 
 

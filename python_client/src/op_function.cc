@@ -359,7 +359,7 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
   if (!Convert(binding, schema.name.c_str(), arguments, &attrs, &inputs)) {
     return nullptr;
   }
-  if (inplace && !IsTensor(arguments[0])) {
+  if (inplace && schema.num_lists == 0 && !IsTensor(arguments[0])) {
     RaiseArgumentType(PublicName(schema, true).c_str(), schema.params[0],
                       arguments[0]);
     return nullptr;

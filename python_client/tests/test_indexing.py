@@ -159,3 +159,160 @@ def test_gradients_pass_through_indexing(torch):
     x = torch.zeros(3, 4, requires_grad=True)
     (x[0] * 2 + x[[1, 1]].sum(0) + x[:, 1].sum()).sum().backward()
     assert x.grad.tolist() == [[2.0, 6.0, 2, 2], [2.0, 6.0, 2, 2], [0, 4.0, 0, 0]]
+
+
+MIXED = [
+    (0, slice(None), [0, 1]),
+    ([0, 2], slice(None), [0, 1]),
+    (slice(None), [0, 1], None, [1, 4]),
+    (np.array([True, False, True]),),
+    (np.array([True, False, True]), 1),
+    (slice(None), np.array([True, False, True, True])),
+    (np.array([True, False, True]), slice(None), [1, 2]),
+    (ARRAY % 3 == 0,),
+    (ARRAY[0] % 3 == 0).nonzero(),
+    (slice(None), ARRAY[0] % 3 == 0),
+    (Ellipsis, ARRAY[0, 0] > 2),
+    True,
+    False,
+    (None, True, [1]),
+    ([True, False, True],),
+    (np.uint8(1), Ellipsis),
+    (range(2),),
+    ([[0, 1], [2, -1]], [[0], [1]]),
+    (-1, [-1, -2], -3),
+]
+
+
+@pytest.mark.parametrize("key", MIXED, ids=str)
+def test_everything_at_once(torch, key):
+    keys = key if isinstance(key, tuple) else (key,)
+    # NumPy counts integers among index arrays; PyTorch selects them first.
+    array, rest = ARRAY, keys
+    if any(isinstance(k, int) and not isinstance(k, bool) for k in keys):
+        axis, rest = 0, []
+        for k in keys:
+            if isinstance(k, int) and not isinstance(k, bool):
+                array = np.take(array, k, axis)
+            else:
+                rest.append(k)
+                axis += 1
+        rest = tuple(rest)
+    rest = tuple(list(k) if isinstance(k, range) else k for k in rest)
+    expected = array[rest]
+    result = torch.tensor(ARRAY)[key]
+    np.testing.assert_array_equal(result.numpy(), expected)
+    x = torch.tensor(ARRAY)
+    x[key] = -5
+    changed = ARRAY.copy()
+    changed[ARRAY == -5] = 0
+    target = np.arange(60).reshape(ARRAY.shape)
+    places = target
+    if rest is not keys:
+        places = torch.tensor(target)[key].numpy()
+    else:
+        places = target[rest]
+    changed.reshape(-1)[places.reshape(-1)] = -5
+    np.testing.assert_array_equal(x.numpy(), changed)
+    x = torch.tensor(ARRAY)
+    x[key] += 100
+    changed = ARRAY.copy()
+    changed.reshape(-1)[np.unique(places)] += 100
+    np.testing.assert_array_equal(x.numpy(), changed)
+    x = torch.tensor(ARRAY)
+    x[key] = torch.tensor(expected) * 2
+    changed = ARRAY.copy()
+    changed.reshape(-1)[places.reshape(-1)] *= 2
+    np.testing.assert_array_equal(x.numpy(), changed)
+
+
+def test_assignment_through_views(torch):
+    x = torch.zeros(4, 6)
+    x.t()[[1, 3], ::2] = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x[:, 1].tolist() == [1, 0, 2, 0] and x[:, 3].tolist() == [3, 0, 4, 0]
+    y = torch.zeros(4, 6)[:, ::2]
+    y[y == 0] = torch.arange(12.0)
+    assert y.tolist() == torch.arange(12.0).view(4, 3).tolist()
+    y[[0, 0, 1], [1, 1, 2]] += 1
+    assert y[0, 1].item() == 2 and y[1, 2].item() == 6
+
+
+def test_value_shapes(torch):
+    x = torch.zeros(3, 4)
+    x[[0, 1]] = torch.ones(1, 1, 4)
+    x[x > 0] = 2
+    with pytest.raises(RuntimeError, match=r"shape mismatch.*\[3\].*\[2, 4\]"):
+        x[[0, 1]] = torch.ones(3)
+    x[x > 0] = torch.ones(3)
+    with pytest.raises(RuntimeError, match="shape mismatch: value tensor of shape"):
+        x.tolist()
+    assert x.sum().item() == 16
+
+
+def test_functions(torch):
+    x = torch.zeros(3, 4)
+    x.index_put_((None, torch.tensor([1])), torch.tensor(2.0))
+    assert x[:, 1].tolist() == [2, 2, 2]
+    x.index_put_((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)
+    assert x[0].tolist() == [2, 4, 2, 2]
+    with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+        x.index_put_((torch.tensor([0]),), torch.tensor(1))
+    with pytest.raises(IndexError, match="at least one index"):
+        x.index_put_((None,), torch.tensor(1.0))
+    x.t().put_(torch.tensor([0, -1]), torch.tensor([7.0, 8.0]))
+    assert x[0, 0].item() == 7 and x[2, 3].item() == 8
+    with pytest.raises(RuntimeError, match="same number of elements"):
+        x.put_(torch.tensor([0]), torch.tensor([7.0, 8.0]))
+    y = torch.take(x, torch.tensor([12]))
+    with pytest.raises(IndexError, match="out of bounds"):
+        y.tolist()
+    with pytest.raises(RuntimeError, match="either sum, prod, mean, amax or amin"):
+        x.scatter_reduce(0, torch.tensor([[0]]), x, "max")
+    with pytest.raises(IndexError, match="same slice shapes"):
+        x.index_copy(0, torch.tensor([0]), torch.zeros(2, 4))
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        x.index_fill(2, torch.tensor([0]), 1)
+
+
+def test_a_bad_index_leaves_the_tensor_as_it_was(torch):
+    x = torch.zeros(70000)
+    index = torch.arange(70000)
+    index[69999] = 70000
+    x[index] = 1
+    with pytest.raises(IndexError, match="index 70000 is out of bounds"):
+        x.tolist()
+    assert x.sum().item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float32", "float64"])
+def test_reduce_integers(torch, dtype):
+    index = torch.zeros(300, dtype=torch.int64)
+    x = torch.zeros(2, dtype=getattr(torch, dtype))
+    src = torch.full((300,), 3, dtype=getattr(torch, dtype))
+    total = 900 % 256 if dtype == "uint8" else 900
+    assert x.scatter_reduce(0, index, src, "sum").tolist() == [total, 0]
+    assert x.scatter_reduce(0, index, src, "amax").tolist() == [3, 0]
+    low = x.scatter_reduce(0, index, src, "amin", include_self=False).tolist()
+    assert low == [3, 0]
+    if dtype != "uint8":
+        mean = x.scatter_reduce(0, index, src, "mean", include_self=False).tolist()
+        assert mean == [3, 0]
+
+
+@pytest.mark.parametrize("shape", [(1000, 64), (3, 70000), (70000,)])
+def test_many(torch, shape):
+    rng = np.random.default_rng(1)
+    array = rng.standard_normal(shape)
+    index = rng.integers(-shape[-1], shape[-1], 50000)
+    x = torch.from_numpy(array)
+    i = torch.from_numpy(index)
+    np.testing.assert_array_equal(x[..., i].numpy(), array[..., index])
+    if len(shape) == 2:
+        rows = rng.integers(0, shape[0], 50000)
+        r = torch.from_numpy(rows)
+        np.testing.assert_array_equal(x[r, i].numpy(), array[rows, index])
+        np.testing.assert_array_equal(x[r[:999]].numpy(), array[rows[:999]])
+        total, expected = torch.from_numpy(array.copy()), array.copy()
+        total.index_put_((r, i), torch.tensor(1.0, dtype=torch.float64), True)
+        np.add.at(expected, (rows, index), 1.0)
+        np.testing.assert_allclose(total.numpy(), expected)
