@@ -19,6 +19,7 @@ import op_cases_recurrent  # noqa: F401
 import op_cases_reduce  # noqa: F401
 import op_cases_resample  # noqa: F401
 import op_cases_scan  # noqa: F401
+import op_cases_shapes  # noqa: F401
 import op_cases_sort  # noqa: F401
 import op_cases_statistics  # noqa: F401
 from op_cases import CASES  # noqa: F401

@@ -11,6 +11,7 @@ connect() or HOLDFAST_ADDRESS names, or on a private one.
 from holdfast import (  # noqa: F401
     _C,
     _printing,
+    arrange,
     autograd,
     complex_numbers,
     contraction,
@@ -34,6 +35,7 @@ from holdfast import (  # noqa: F401
     sorting,
     statistics,
     tensor_extras,
+    views,
 )
 from holdfast._C import (  # noqa: F401
     Session,

@@ -215,7 +215,6 @@ def meshgrid(*tensors, indexing="ij"):
         grids.append(_ops.expand(_ops.view(t, sizes), shape))
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
-        grids = [_ops.transpose(g, 0, 1) for g in grids]
     return tuple(grids)
 
 

@@ -145,6 +145,12 @@ def narrow(input, dim, start, length):
 
 
 @both
+def narrow_copy(input, dim, start, length):
+    """narrow(), copied."""
+    return _ops.clone(narrow(input, dim, start, length))
+
+
+@both
 def split(input, split_size_or_sections, dim=0):
     """Views of split_size entries each along dim, or of the given sizes."""
     size = input.size(dim)
@@ -184,6 +190,10 @@ def tensor_split(input, indices_or_sections, dim=0):
     """Views along dim: so many nearly equal ones, or cut at the indices."""
     size = input.size(dim)
     cuts = indices_or_sections
+    if isinstance(cuts, _C.Tensor):
+        cuts = cuts.tolist()
+    if isinstance(cuts, builtins.int) and cuts <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
     if isinstance(cuts, builtins.int):
         small, extra = divmod(size, cuts)
         cuts = [i * small + min(i, extra) for i in range(1, cuts)]
@@ -267,13 +277,47 @@ def tile(input, *dims):
     return repeat(input, (1,) * (input.dim() - len(dims)) + tuple(dims))
 
 
+def _repeated_indices(repeats, output_size):
+    """0 .. n-1, each as often as the n repeats say."""
+    if repeats.dim() > 1 or repeats.dtype not in (_C.int64, _C.int32):
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor of type int")
+    ends = _ops.cumsum(_ops.to(reshape(repeats, (-1,)), _C.int64), 0)
+    if repeats.numel() == 0:
+        return ends
+    if output_size is None:
+        least = reshape(_ops.to(_ops.amin(repeats), _C.int64), (1,))
+        output_size, least = _ops.cat((ends[-1:], least)).tolist()
+        if least < 0:
+            raise RuntimeError("repeats can not be negative")
+    # A mark where each run starts; sums of marks count the runs.
+    marks = _ops.full((output_size + 1,), 0, dtype=_C.int64)
+    ones = _ops.full((ends.numel() - 1,), 1, dtype=_C.int64)
+    marks = _ops.index_add(marks, 0, ends[:-1], ones)
+    return _ops.cumsum(marks[:output_size], 0)
+
+
 @both
-def repeat_interleave(input, repeats, dim=None):
-    """Each entry along dim so many times in a row."""
-    if not isinstance(repeats, builtins.int):
-        raise UnsupportedError(
-            "holdfast has no torch.repeat_interleave with a tensor of repeats."
-        )
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each entry along dim so many times in a row.
+
+    repeats: a number, or a tensor with one per entry, whose sum is waited for
+    unless it is given as output_size. Of one tensor alone: the indices 0, 1, ...,
+    each repeated so often.
+    """
+    if repeats is None:
+        return _repeated_indices(input, output_size)
+    if isinstance(repeats, _C.Tensor):
+        if dim is None:
+            input, dim = reshape(input, (-1,)), 0
+        size = input.size(dim)
+        if repeats.numel() == 1 and size != 1:
+            repeats = _ops.expand(reshape(repeats, (1,)), (size,))
+        if repeats.numel() != size:
+            raise RuntimeError("repeats must have the same size as input along dim")
+        index = _repeated_indices(repeats, output_size)
+        return _ops.index_select(input, dim, index)
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
     dim = _wrap(dim, input.dim())
@@ -337,8 +381,12 @@ def roll(input, shifts, dims=None):
     if dims is None:
         shape = tuple(input.shape)
         return reshape(roll(reshape(input, (-1,)), shifts, 0), shape)
-    if isinstance(shifts, builtins.int):
-        shifts, dims = (shifts,), (dims,) if isinstance(dims, builtins.int) else dims
+    shifts = (shifts,) if isinstance(shifts, builtins.int) else shifts
+    dims = (dims,) if isinstance(dims, builtins.int) else dims
+    if len(shifts) != len(dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
     for shift, dim in zip(shifts, dims):
         size = input.size(dim)
         cut = -shift % size if size else 0

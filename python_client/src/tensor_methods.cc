@@ -129,6 +129,20 @@ PyObject* Detach(PyObject* self, PyObject*) {
   return self;
 }
 
+// This object becomes a handle to what another is, history and all: how shapes
+// change in place.
+PyObject* Become(PyObject* self, PyObject* other) {
+  if (!IsTensor(other)) {
+    PyErr_SetString(PyExc_TypeError, "_become() takes a Tensor");
+    return nullptr;
+  }
+  // The old handle dies after the change: its destructor takes locks.
+  Tensor old =
+      std::exchange(reinterpret_cast<PyTensor*>(self)->tensor, TensorOf(other));
+  Py_INCREF(self);
+  return self;
+}
+
 // An object of a subclass over the same elements, outside the graph: how
 // nn.Parameter is made.
 PyObject* MakeSubclass(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -186,6 +200,7 @@ const PyMethodDef kMethods[] = {
     {"detach_", Detach, METH_NOARGS, "Leaves the autograd graph, in place."},
     {"retain_grad", RetainGrad, METH_NOARGS,
      "Makes backward keep the gradient of this intermediate result."},
+    {"_become", Become, METH_O, nullptr},
     {"_buffer", GetBuffer, METH_NOARGS,
      "The elements as an object with the buffer protocol; waits. Over shared "
      "memory it is the tensor's own memory."},

@@ -1,0 +1,277 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Diagonals as matrices, turning, stacking, splitting, combining."""
+
+import builtins
+
+from holdfast import _C
+from holdfast._registry import both, function, reject
+from holdfast.creation import meshgrid
+from holdfast.shapes import _wrap, reshape, split, stack, tensor_split
+from holdfast.views import diagonal
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+
+# ---- diagonals
+
+
+@both
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Matrices (over dim1 and dim2) with input's last dimension on a diagonal."""
+    rank = input.dim() + 1
+    first, second = _wrap(dim1, rank), _wrap(dim2, rank)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = input.size(-1) + builtins.abs(offset)
+    padded = _ops.constant_pad(input, (0, builtins.abs(offset)))
+    place = _ops.arange(0, size)
+    right = _ops.sub(place, _ops.unsqueeze(place, 1))
+    spread = _ops.unsqueeze(padded, -1 if offset >= 0 else -2)
+    result = _ops.to(_ops.where(_ops.eq(right, offset), spread, 0), input.dtype)
+    where = {first: rank - 2, second: rank - 1}
+    rest = iter(range(rank - 2))
+    return _ops.permute(
+        result, [where[d] if d in where else next(rest) for d in range(rank)]
+    )
+
+
+@both
+def diagflat(input, offset=0):
+    """A matrix with all of input's elements on a diagonal."""
+    return diag_embed(reshape(input, (-1,)), offset)
+
+
+@both
+def diag(input, diagonal=0, *, out=None):
+    """A vector's diagonal matrix; a matrix's diagonal (a copy)."""
+    reject("diag", out=out)
+    if input.dim() == 1:
+        return diag_embed(input, diagonal)
+    if input.dim() == 2:
+        return _ops.clone(_diagonal(input, diagonal))
+    raise RuntimeError(f"matrix or a vector expected, got {input.dim()}D")
+
+
+_diagonal = diagonal
+
+
+@function
+def block_diag(*tensors):
+    """Matrices (vectors and scalars as one row) along a diagonal, zeros elsewhere."""
+    blocks = []
+    for i, tensor in enumerate(tensors):
+        if tensor.dim() > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {i} has {tensor.dim()} dimensions"
+            )
+        blocks.append(atleast_2d(tensor))
+    if not blocks:
+        return _ops.empty((1, 0), dtype=_C.float32)
+    width = builtins.sum(block.size(1) for block in blocks)
+    rows, left = [], 0
+    for block in blocks:
+        right = width - left - block.size(1)
+        rows.append(_ops.constant_pad(block, (left, right)))
+        left += block.size(1)
+    return _ops.cat(rows, 0)
+
+
+def _triangle_mask(row, col, offset, lower):
+    if row < 0 or col < 0:
+        raise RuntimeError(
+            f"{'row' if row < 0 else 'col'} must be non-negative, got "
+            f"{row if row < 0 else col}"
+        )
+    right = _ops.sub(_ops.arange(0, col), _ops.unsqueeze(_ops.arange(0, row), 1))
+    return _ops.le(right, offset) if lower else _ops.ge(right, offset)
+
+
+def _indices_of(mask, dtype):
+    at = _ops.transpose(_ops.nonzero(mask), 0, 1).contiguous()
+    return at if dtype is None else _ops.to(at, dtype)
+
+
+@function
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+    """Positions [2, n] of the lower triangle of a row x col matrix."""
+    return _indices_of(_triangle_mask(row, col, offset, True), dtype)
+
+
+@function
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+    """Positions [2, n] of the upper triangle of a row x col matrix."""
+    return _indices_of(_triangle_mask(row, col, offset, False), dtype)
+
+
+# ---- turning
+
+
+@both
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned by k quarters in the plane of dims, from the first to the second."""
+    if len(dims) != 2:
+        raise RuntimeError(
+            f"expected total rotation dims == 2, but got dims = {len(dims)}"
+        )
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"expected total dims >= 2, but got total dims = {input.dim()}"
+        )
+    a, b = (_wrap(d, input.dim()) for d in dims)
+    if a == b:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and "
+            f"dim1 = {dims[1]}"
+        )
+    k %= 4
+    if k == 0:
+        return _ops.clone(input)
+    if k == 2:
+        return _ops.flip(input, (a, b))
+    if k == 1:
+        return _ops.transpose(_ops.flip(input, (b,)), a, b)
+    return _ops.flip(_ops.transpose(input, a, b), (b,))
+
+
+# ---- ranks
+
+
+def _each(f, tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return f(tensors[0])
+    if len(tensors) == 1:
+        tensors = tuple(tensors[0])
+    return tuple(f(tensor) for tensor in tensors)
+
+
+@both
+def atleast_1d(*tensors):
+    """Each tensor with at least one dimension."""
+    return _each(lambda x: x if x.dim() else _ops.view(x, (1,)), tensors)
+
+
+@both
+def atleast_2d(*tensors):
+    """Each tensor with at least two dimensions; a vector becomes a row."""
+    return _each(lambda x: x if x.dim() > 1 else reshape(x, (1, x.numel())), tensors)
+
+
+@both
+def atleast_3d(*tensors):
+    """Each tensor with at least three dimensions; a vector of n becomes [1, n, 1]."""
+
+    def widen(x):
+        if x.dim() > 2:
+            return x
+        if x.dim() == 2:
+            return _ops.unsqueeze(x, 2)
+        return reshape(x, (1, x.numel(), 1))
+
+    return _each(widen, tensors)
+
+
+# ---- stacking and splitting
+
+
+@function
+def dstack(tensors, *, out=None):
+    """Joined along the third dimension."""
+    reject("dstack", out=out)
+    return _ops.cat([atleast_3d(x) for x in tensors], 2)
+
+
+@function
+def column_stack(tensors, *, out=None):
+    """Joined along dimension 1; vectors and scalars become columns."""
+    reject("column_stack", out=out)
+    columns = [reshape(x, (x.numel(), 1)) if x.dim() < 2 else x for x in tensors]
+    return _ops.cat(columns, 1)
+
+
+@both
+def split_with_sizes(input, split_sizes, dim=0):
+    """Views of the given sizes along dim."""
+    return split(input, list(split_sizes), dim)
+
+
+def _split_evenly(name, input, indices_or_sections, dim):
+    sections = indices_or_sections
+    if isinstance(sections, builtins.int):
+        size = input.size(dim)
+        if sections <= 0 or size % sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size "
+                f"of the dimension {size} is not divisible by the split_size "
+                f"{sections}!"
+            )
+    return tensor_split(input, sections, dim)
+
+
+def _require_rank(name, input, rank):
+    if input.dim() < rank:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {rank} dimension, but got a "
+            f"tensor with {input.dim()} dimensions!"
+        )
+
+
+@both
+def hsplit(input, indices_or_sections):
+    """tensor_split() along columns (all of a vector)."""
+    _require_rank("hsplit", input, 1)
+    dim = 0 if input.dim() == 1 else 1
+    return _split_evenly("hsplit", input, indices_or_sections, dim)
+
+
+@both
+def vsplit(input, indices_or_sections):
+    """tensor_split() along rows."""
+    _require_rank("vsplit", input, 2)
+    return _split_evenly("vsplit", input, indices_or_sections, 0)
+
+
+@both
+def dsplit(input, indices_or_sections):
+    """tensor_split() along the third dimension."""
+    _require_rank("dsplit", input, 3)
+    return _split_evenly("dsplit", input, indices_or_sections, 2)
+
+
+# ---- combining
+
+
+@function
+def cartesian_prod(*tensors):
+    """Rows of all combinations of the vectors' elements; one vector as it is."""
+    for tensor in tensors:
+        if tensor.dim() != 1:
+            raise RuntimeError(
+                "Expect a 1D vector, but got shape " f"{list(tensor.shape)}"
+            )
+    if len(tensors) == 1:
+        return tensors[0]
+    return reshape(stack(meshgrid(*tensors, indexing="ij"), -1), (-1, len(tensors)))
+
+
+@both
+def combinations(input, r=2, with_replacement=False):
+    """Rows of all combinations of r of a vector's elements, in its order."""
+    if input.dim() != 1:
+        raise RuntimeError("Expect a 1D vector, but got shape " f"{list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return _ops.empty((0,), dtype=input.dtype)
+    if r == 1:
+        return _ops.unsqueeze(input, 1)
+    order = _ops.le if with_replacement else _ops.lt
+    at = meshgrid(*[_ops.arange(0, input.numel())] * r, indexing="ij")
+    mask = order(at[0], at[1])
+    for low, high in zip(at[1:], at[2:]):
+        mask = _ops.logical_and(mask, order(low, high))
+    values = stack(meshgrid(*[input] * r, indexing="ij"), -1)
+    return _ops.index_mask(values, 0, mask)

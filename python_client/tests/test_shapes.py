@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Shape functions: what is a view, what changes in place, bad arguments."""
+
+import pytest
+
+
+def test_views_share_memory(torch):
+    x = torch.zeros(4, 4)
+    x.diagonal().fill_(1)
+    assert x.tolist() == torch.eye(4).tolist()
+    x.unfold(0, 2, 2)[0, :, 1] = 5
+    assert x[0].tolist() == [1, 5, 0, 0] or x[1].tolist() == [0, 5, 0, 0]
+    assert x.unfold(1, 3, 1).shape == torch.Size([4, 2, 3])
+
+
+def test_shapes_change_in_place(torch):
+    x = torch.arange(6.0).view(1, 2, 3)
+    other = x
+    x.squeeze_().t_()
+    assert other.shape == (3, 2) and other.tolist() == [[0, 3], [1, 4], [2, 5]]
+    x.unsqueeze_(0).transpose_(1, 2).swapdims_(0, 1)
+    assert x.shape == (2, 1, 3)
+    x.as_strided_((2,), (1,))
+    assert x.tolist() == [0, 1]
+    leaf = torch.zeros(1, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf.squeeze_()
+
+
+def test_resize(torch):
+    x = torch.arange(6.0)
+    assert x.resize_(2, 2).tolist() == [[0, 1], [2, 3]]
+    x.resize_(3, 4)
+    assert x.shape == (3, 4) and x[0].tolist() == [0, 1, 2, 3]
+    assert x.resize_as_(torch.zeros(2)).tolist() == [0, 1]
+    with pytest.raises(RuntimeError, match="negative dimension -1"):
+        x.resize_(-1)
+    with pytest.raises(RuntimeError, match="require grad"):
+        torch.zeros(2, requires_grad=True).resize_(1)
+
+
+def test_repeat_interleave_errors(torch):
+    x = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="can not be negative"):
+        x.repeat_interleave(torch.tensor([1, -1, 1]))
+    with pytest.raises(RuntimeError, match="same size as input"):
+        x.repeat_interleave(torch.tensor([1, 1]))
+    with pytest.raises(RuntimeError, match="0-dim or 1-dim"):
+        torch.repeat_interleave(torch.zeros(2))
+    assert torch.repeat_interleave(torch.zeros(0, dtype=torch.int64)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda t, x: x.diagonal(0, 1, 1), RuntimeError, "cannot be identical 1, 1"),
+        (lambda t, x: x.diagonal(0, 0, 2), IndexError, "out of range.*got 2"),
+        (lambda t, x: x.unfold(0, 3, 1), RuntimeError, "is 2 but size is 3"),
+        (lambda t, x: x.unfold(0, 1, 0), RuntimeError, "step is 0 but must be > 0"),
+        (lambda t, x: t.diag(x[None]), RuntimeError, "vector expected, got 3D"),
+        (lambda t, x: x.rot90(1, (0,)), RuntimeError, "dims = 1"),
+        (lambda t, x: x.rot90(1, (0, 0)), RuntimeError, "to be different"),
+        (lambda t, x: x.hsplit(2), RuntimeError, "size of the dimension 3 is not"),
+        (lambda t, x: x.dsplit(1), RuntimeError, "at least 3 dimension.*2"),
+        (lambda t, x: x.roll((1, 2), 0), RuntimeError, "shifts: 2, dims:1"),
+        (lambda t, x: x.slice_scatter(x, 0, 1), RuntimeError, "src size"),
+        (lambda t, x: x.select_scatter(x, 0, 1), RuntimeError, "src size"),
+        (lambda t, x: x.diagonal_scatter(x), RuntimeError, "diagonal size = .2."),
+        (lambda t, x: t.combinations(x), RuntimeError, r"1D vector.*\[2, 3\]"),
+        (lambda t, x: t.cartesian_prod(x), RuntimeError, r"1D vector.*\[2, 3\]"),
+        (lambda t, x: t.block_diag(x[None]), RuntimeError, "0 has 3 dimensions"),
+        (lambda t, x: t.tril_indices(-1, 2), RuntimeError, "got -1"),
+        (lambda t, x: x.tensor_split(0), RuntimeError, "larger than 0, got 0"),
+    ],
+)
+def test_bad_arguments(torch, call, error, text):
+    with pytest.raises(error, match=text):
+        call(torch, torch.zeros(2, 3))
