@@ -25,12 +25,14 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     first, second = _wrap(dim1, rank), _wrap(dim2, rank)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size = input.size(-1) + builtins.abs(offset)
-    padded = _ops.constant_pad(input, (0, builtins.abs(offset)))
-    place = _ops.arange(0, size)
-    right = _ops.sub(place, _ops.unsqueeze(place, 1))
-    spread = _ops.unsqueeze(padded, -1 if offset >= 0 else -2)
-    result = _ops.to(_ops.where(_ops.eq(right, offset), spread, 0), input.dtype)
+    count = input.size(-1)
+    size = count + builtins.abs(offset)
+    shape = (*input.shape[:-1], size, size)
+    result = _ops.full(shape, 0, dtype=input.dtype)
+    down, right = builtins.max(-offset, 0), builtins.max(offset, 0)
+    rows = _ops.arange(down, down + count)
+    columns = _ops.arange(right, right + count)
+    _ops.index_put_((result, input, rows, columns), (rank - 2, rank - 1))
     where = {first: rank - 2, second: rank - 1}
     rest = iter(range(rank - 2))
     return _ops.permute(
