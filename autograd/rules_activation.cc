@@ -96,6 +96,11 @@ Value Curvature(GradContext& c, const Value& x) {
     return CastLike(c, inside, x) ? Mul(c, CastLike(c, inside, x), 1.0 / 3)
                                   : nullptr;
   }
+  if (op == "softsign") {  // -2 sign(x) / (1 + |x|)^3
+    const Value size = Add(c, Unary(c, OpId::abs, x), kOne);
+    return Mul(c, Mul(c, Unary(c, OpId::sign, x), -2.0),
+               Pow(c, size, int64_t{-3}));
+  }
   return nullptr;
 }
 
@@ -128,6 +133,26 @@ HOLDFAST_GRAD(hardswish, Bit(0)) {
 }
 HOLDFAST_GRAD(hardsigmoid, Bit(0)) {
   c.Set(0, Backward(c, c.grad(), c.input(0), "hardsigmoid"));
+}
+
+HOLDFAST_GRAD(hardtanh, Bit(0)) {
+  c.Set(0, Backward(c, c.grad(), c.input(0), "hardtanh",
+                    c.attrs().Get("min_val"), c.attrs().Get("max_val")));
+}
+HOLDFAST_GRAD(hardshrink, Bit(0)) {
+  c.Set(0, Backward(c, c.grad(), c.input(0), "hardshrink",
+                    c.attrs().Get("lambd")));
+}
+HOLDFAST_GRAD(softshrink, Bit(0)) {
+  c.Set(0, Backward(c, c.grad(), c.input(0), "softshrink",
+                    c.attrs().Get("lambd")));
+}
+HOLDFAST_GRAD(threshold, Bit(0)) {
+  c.Set(0, Backward(c, c.grad(), c.input(0), "threshold",
+                    c.attrs().Get("threshold"), c.attrs().Get("value")));
+}
+HOLDFAST_GRAD(softsign, Bit(0)) {
+  c.Set(0, Backward(c, c.grad(), c.input(0), "softsign"));
 }
 
 // r = d f'(x): to d: g f'(x); to x: g d f''(x)

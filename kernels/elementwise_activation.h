@@ -31,7 +31,15 @@
     (x > T(0) ? b : a * b * c) * std::exp(c * Below(x, T(0))))                \
   X(hardswish, x * Ramp(x),                                                   \
     x < T(-3) ? T(0) : x > T(3) ? T(1) : x / T(3) + T(0.5))                   \
-  X(hardsigmoid, Ramp(x), (x > T(-3)) & (x < T(3)) ? T(1) / T(6) : T(0))
+  X(hardsigmoid, Ramp(x), (x > T(-3)) & (x < T(3)) ? T(1) / T(6) : T(0))      \
+  X(hardtanh, Below(Above(x, a), b), (x <= a) | (x >= b) ? T(0) : T(1))       \
+  X(hardshrink, (x >= -a) & (x <= a) ? T(0) : x,                              \
+    (x >= -a) & (x <= a) ? T(0) : T(1))                                       \
+  X(softshrink, x > a ? x - a : x < -a ? x + a : x * T(0),                    \
+    (x >= -a) & (x <= a) ? T(0) : T(1))                                       \
+  X(threshold, x <= a ? b : x, x <= a ? T(0) : T(1))                          \
+  X(softsign, x / (T(1) + std::fabs(x)),                                      \
+    T(1) / ((T(1) + std::fabs(x)) * (T(1) + std::fabs(x))))
 
 // clang-format on
 

@@ -13,9 +13,10 @@ namespace holdfast {
 namespace {
 
 // What activation_backward's `op` may be.
-constexpr const char* kActivations[] = {"gelu", "gelu_tanh", "silu",
-                                        "mish", "softplus",  "leaky_relu",
-                                        "elu",  "hardswish", "hardsigmoid"};
+constexpr const char* kActivations[] = {
+    "gelu",       "gelu_tanh",  "silu",      "mish",        "softplus",
+    "leaky_relu", "elu",        "hardswish", "hardsigmoid", "hardtanh",
+    "hardshrink", "softshrink", "threshold", "softsign"};
 
 }  // namespace
 
@@ -27,6 +28,11 @@ HOLDFAST_INFER(InferActivation) {
       return Invalid(attrs, inputs,
                      "approximate argument must be either none or tanh");
     }
+  }
+  if (attrs.schema().id == OpId::softshrink && attrs.Float("lambd") < 0) {
+    return Invalid(attrs, inputs,
+                   "lambda must be greater or equal to 0, but found to be ",
+                   attrs.Float("lambd"));
   }
   AddOutputLike(out, inputs[0]->dtype, *inputs[0]);
   return absl::OkStatus();

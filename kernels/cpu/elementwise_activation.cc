@@ -136,6 +136,29 @@ HOLDFAST_CPU_KERNEL(hardsigmoid) {
                                            outputs[0], {});
 }
 
+HOLDFAST_CPU_KERNEL(hardtanh) {
+  return Activate<activation::hardtanh>(
+      context, nullptr, inputs[0], outputs[0],
+      {attrs.Float("min_val"), attrs.Float("max_val")});
+}
+HOLDFAST_CPU_KERNEL(hardshrink) {
+  return Activate<activation::hardshrink>(context, nullptr, inputs[0],
+                                          outputs[0], {attrs.Float("lambd")});
+}
+HOLDFAST_CPU_KERNEL(softshrink) {
+  return Activate<activation::softshrink>(context, nullptr, inputs[0],
+                                          outputs[0], {attrs.Float("lambd")});
+}
+HOLDFAST_CPU_KERNEL(threshold) {
+  return Activate<activation::threshold>(
+      context, nullptr, inputs[0], outputs[0],
+      {attrs.Float("threshold"), attrs.Float("value")});
+}
+HOLDFAST_CPU_KERNEL(softsign) {
+  return Activate<activation::softsign>(context, nullptr, inputs[0], outputs[0],
+                                        {});
+}
+
 HOLDFAST_CPU_KERNEL(activation_backward) {
   const std::string& op = attrs.Str("op");
   const Numbers numbers = {attrs.Float("a"), attrs.Float("b"),

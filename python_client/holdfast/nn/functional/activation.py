@@ -68,13 +68,12 @@ def relu_(input):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """input limited to [min_val, max_val]."""
-    return _finish(input, _ops.clamp(input, min_val, max_val), inplace)
+    return _finish(input, _ops.hardtanh(input, min_val, max_val), inplace)
 
 
 def relu6(input, inplace=False):
     """input limited to [0, 6]."""
-    # relu first: its gradient at 0, where inputs often lie, is PyTorch's.
-    return _finish(input, _ops.clamp(_ops.relu(input), None, 6.0), inplace)
+    return _finish(input, _ops.hardtanh(input, 0.0, 6.0), inplace)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -97,8 +96,7 @@ def prelu(input, weight):
 
 def threshold(input, threshold, value, inplace=False):
     """input where above threshold, else value."""
-    output = holdfast.where(input > threshold, input, value)
-    return _finish(input, output, inplace)
+    return _finish(input, _ops.threshold(input, threshold, value), inplace)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -181,14 +179,12 @@ def tanhshrink(input):
 
 def hardshrink(input, lambd=0.5):
     """input where |input| > lambd, else 0."""
-    return holdfast.where(input.abs() > lambd, input, 0.0)
+    return _ops.hardshrink(input, lambd)
 
 
 def softshrink(input, lambd=0.5):
     """input moved towards 0 by lambd, and 0 where it would pass it."""
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found {lambd}.")
-    return input - input.clamp(-lambd, lambd)
+    return _ops.softshrink(input, lambd)
 
 
 def softplus(input, beta=1, threshold=20):
@@ -198,7 +194,7 @@ def softplus(input, beta=1, threshold=20):
 
 def softsign(input):
     """input / (1 + |input|)."""
-    return input / (1 + input.abs())
+    return _ops.softsign(input)
 
 
 def logsigmoid(input):
