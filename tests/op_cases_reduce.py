@@ -197,3 +197,33 @@ case(
     x,
     x.T.reshape(3, 4),
 )
+
+
+def cosine(a, b):
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return (a * b).sum(1) / norms
+
+
+case(
+    "nn.functional.cosine_similarity",
+    lambda hf, a, b: hf.nn.functional.cosine_similarity(a, b),
+    cosine,
+    (3, 4),
+    (3, 4),
+)
+for p in (1, 2, 3, np.inf):
+    case(
+        "nn.functional.pairwise_distance",
+        lambda hf, a, b, p=p: hf.nn.functional.pairwise_distance(a, b, p),
+        lambda a, b, p=p: np.linalg.norm(a - b + 1e-6, p, axis=-1),
+        (3, 4),
+        (3, 4),
+        label=f" p={p}",
+    )
+    case(
+        "nn.functional.normalize",
+        lambda hf, a, p=p: hf.nn.functional.normalize(a, p, 0),
+        lambda a, p=p: a / np.linalg.norm(a, p, axis=0),
+        (3, 4),
+        label=f" p={p}",
+    )
