@@ -53,6 +53,13 @@ struct ReduceTileBody {
                                  typename R::Acc* acc) {
     if (kept_stride == 1 && kept > 1 && (stride != 1 || n < 8)) {
       R::Columns(p, n, stride, kept, acc);
+    } else if (stride == 1 && n < 8) {
+      // Rows of a few elements side by side.
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = 0; i < kept; ++i) {
+          acc[i] = R::Combine(acc[i], R::One(p[i * kept_stride + j]));
+        }
+      }
     } else if (stride == 1) {
       for (int64_t i = 0; i < kept; ++i) {
         acc[i] = R::Combine(acc[i], R::Row(p + i * kept_stride, n));
@@ -124,7 +131,12 @@ absl::Status Reduce(
   const int kept_rank = static_cast<int>(plan.kept_shape.size()) - 1;
   const int64_t inner = plan.kept_shape[kept_rank];
   const int64_t inner_stride = plan.kept_strides[kept_rank];
-  const int64_t tiles = (inner + kReduceTile - 1) / kReduceTile;
+  // Results side by side share a loop over memory; others need no company, and
+  // narrow tiles leave every thread its share of whole rows.
+  const int64_t width = inner_stride == 1
+                            ? kReduceTile
+                            : std::clamp<int64_t>(inner / 64, 1, kReduceTile);
+  const int64_t tiles = (inner + width - 1) / width;
   const int64_t units = plan.outputs / inner * tiles;
   const absl::Span<const int64_t> outer_shape =
       absl::MakeSpan(plan.kept_shape).subspan(0, kept_rank);
@@ -168,8 +180,8 @@ absl::Status Reduce(
       StridedCursor<2> at(
           outer_shape, {plan.kept_strides.data(), plan.kept_out_strides.data()},
           unit / tiles);
-      const int64_t first = tile * kReduceTile;
-      const int64_t n = std::min(kReduceTile, inner - first);
+      const int64_t first = tile * width;
+      const int64_t n = std::min(width, inner - first);
       Acc* acc = partial == nullptr
                      ? local
                      : partial + (unit * segments + segment) * kReduceTile;
@@ -189,8 +201,8 @@ absl::Status Reduce(
     StridedCursor<2> at(
         outer_shape, {plan.kept_strides.data(), plan.kept_out_strides.data()},
         unit / tiles);
-    const int64_t first = unit % tiles * kReduceTile;
-    const int64_t n = std::min(kReduceTile, inner - first);
+    const int64_t first = unit % tiles * width;
+    const int64_t n = std::min(width, inner - first);
     Acc* acc = partial + unit * segments * kReduceTile;
     for (int64_t s = 1; s < segments; ++s) {
       for (int64_t i = 0; i < n; ++i) {

@@ -19,7 +19,24 @@ struct ProdFloat {
   static HOLDFAST_INLINE double One(const T& x) { return SumDouble<T>::One(x); }
   static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
   static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
-    return LanesRow<ProdFloat, 32>(p, n);
+    // Blocks in T; doubles have no wider type to gain from.
+    constexpr int kLanes = 256 / sizeof(T);
+    constexpr int64_t kBlock = 16 * kLanes;
+    double product = 1;
+    int64_t i = 0;
+    while (i + kLanes <= n) {
+      const int64_t end = std::min(n, i + kBlock);
+      T lanes[kLanes];
+      for (int j = 0; j < kLanes; ++j) lanes[j] = 1;
+      for (; i + kLanes <= end; i += kLanes) {
+        for (int j = 0; j < kLanes; ++j) lanes[j] *= p[i + j];
+      }
+      double block[4] = {1, 1, 1, 1};
+      for (int j = 0; j < kLanes; ++j) block[j % 4] *= lanes[j];
+      product *= (block[0] * block[1]) * (block[2] * block[3]);
+    }
+    for (; i < n; ++i) product *= p[i];
+    return product;
   }
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
                                       int64_t cols, double* acc) {

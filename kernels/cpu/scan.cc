@@ -76,14 +76,22 @@ struct LogAddStep {
 template <typename T, typename Step>
 struct ScanBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t n, int64_t stride,
-                                 int64_t cols) {
+                                 int64_t cols, int64_t runs) {
+    for (int64_t i = 0; i < runs; ++i) {
+      const int64_t at = i * n * stride;
+      One(in + at, out + at, n, stride, cols);
+    }
+    return 0;
+  }
+  static HOLDFAST_INLINE void One(const T* in, T* out, int64_t n,
+                                  int64_t stride, int64_t cols) {
     if (cols == 1) {
       typename Step::State state = Step::Init();
       for (int64_t i = 0; i < n; ++i) {
         Step::Run(state, LoadElement(in + i * stride));
         out[i * stride] = Step::Result(state);
       }
-      return 0;
+      return;
     }
     typename Step::State states[kScanCols];
     for (int64_t j = 0; j < cols; ++j) states[j] = Step::Init();
@@ -93,7 +101,6 @@ struct ScanBody {
         out[i * stride + j] = Step::Result(states[j]);
       }
     }
-    return 0;
   }
 };
 
@@ -103,9 +110,9 @@ struct Scan {
   template <typename T>
   static absl::Status Run(KernelContext& context, const ScanShape& shape,
                           const T* in, T* out) {
-    ForEachScan(context, shape, [&](int64_t at, int64_t cols) {
+    ForEachScan(context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
       Vectorised<ScanBody<T, Step<T>>>(in + at, out + at, shape.n, shape.inner,
-                                       cols);
+                                       cols, runs);
     });
     return absl::OkStatus();
   }
@@ -199,12 +206,15 @@ HOLDFAST_CPU_KERNEL(linear_scan) {
       [&](const ScanShape& shape, const TensorView& in) {
         return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
           using T = typename decltype(tag)::type;
-          ForEachScan(context, shape, [&](int64_t at, int64_t cols) {
-            Vectorised<LinearBody<T>>(
-                static_cast<const T*>(in.as<T>() + at),
-                static_cast<const T*>(factors.as<T>() + at), out.as<T>() + at,
-                shape.n, shape.inner, cols, reverse);
-          });
+          ForEachScan(
+              context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
+                for (; runs > 0; --runs, at += shape.n * shape.inner) {
+                  Vectorised<LinearBody<T>>(
+                      static_cast<const T*>(in.as<T>() + at),
+                      static_cast<const T*>(factors.as<T>() + at),
+                      out.as<T>() + at, shape.n, shape.inner, cols, reverse);
+                }
+              });
           return absl::OkStatus();
         });
       });

@@ -39,18 +39,23 @@ inline absl::StatusOr<ScanShape> MakeScanShape(const TensorSpec& spec,
 // Runs that are taken side by side: their states fit the first-level cache.
 inline constexpr int64_t kScanCols = 256;
 
-// Calls fn(first, cols): `cols` runs side by side, the first of which begins
-// at element `first`; each steps by shape.inner.
+// Calls fn(first, cols, runs): `runs` times `cols` runs side by side, the first
+// of which begins at element `first`. Each steps by shape.inner; the next ones
+// begin shape.n * shape.inner further.
 template <typename F>
 void ForEachScan(const KernelContext& context, const ScanShape& shape, F&& fn) {
   const int64_t tiles = (shape.inner + kScanCols - 1) / kScanCols;
   const int64_t cost = shape.n * std::min(shape.inner, kScanCols);
   const int64_t grain = std::max<int64_t>(1, 16384 / cost);
   ParallelFor(context, shape.outer * tiles, grain, [&](int64_t b, int64_t e) {
+    if (tiles == 1) {
+      fn(b * shape.n * shape.inner, shape.inner, e - b);
+      return;
+    }
     for (int64_t u = b; u < e; ++u) {
       const int64_t first = u % tiles * kScanCols;
       fn(u / tiles * shape.n * shape.inner + first,
-         std::min(kScanCols, shape.inner - first));
+         std::min(kScanCols, shape.inner - first), int64_t{1});
     }
   });
 }

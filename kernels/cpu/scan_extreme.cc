@@ -60,10 +60,12 @@ absl::Status Extremes(KernelContext& context, const Attrs& attrs,
   if (!shape.ok()) return shape.status();
   return DispatchDType(out.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    ForEachScan(context, *shape, [&](int64_t at, int64_t cols) {
-      Vectorised<ExtremesBody<T, kMax>>(
-          static_cast<const T*>(view.as<T>() + at), outputs[0].as<T>() + at,
-          outputs[1].as<int64_t>() + at, shape->n, shape->inner, cols);
+    ForEachScan(context, *shape, [&](int64_t at, int64_t cols, int64_t runs) {
+      for (; runs > 0; --runs, at += shape->n * shape->inner) {
+        Vectorised<ExtremesBody<T, kMax>>(
+            static_cast<const T*>(view.as<T>() + at), outputs[0].as<T>() + at,
+            outputs[1].as<int64_t>() + at, shape->n, shape->inner, cols);
+      }
     });
     return absl::OkStatus();
   });

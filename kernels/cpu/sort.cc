@@ -97,7 +97,7 @@ template <typename T, typename Item>
 int64_t LeastItems(const T* p, int64_t stride, int64_t begin, int64_t end,
                    int64_t k, uint64_t flip, Item* items, int64_t capacity) {
   using K = SortKey<T>;
-  constexpr int64_t kBlock = 256;
+  constexpr int64_t kBlock = 128;
   K keys[kBlock];
   int64_t count = 0;
   bool full = false;
@@ -131,7 +131,7 @@ absl::Status TopRows(KernelContext& context, const RowLayout& layout, int64_t k,
   const int64_t n = layout.n;
   const int64_t parts =
       OneRowAtATime(context, layout) ? std::min(context.num_threads, 64) : 1;
-  const int64_t capacity = k + std::max<int64_t>(k, 512);
+  const int64_t capacity = k + std::max<int64_t>(k, 48);
   return ForEachRow(
       context, layout, parts * capacity * sizeof(Item),
       [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {

@@ -104,6 +104,10 @@ void EncodeItems(KernelContext* context, const T* p, int64_t stride, int64_t n,
   const auto encode = [&](int64_t b, int64_t e) {
     Vectorised<EncodeItemsBody<T, Item>>(p, stride, b, e, flip, items);
   };
+  if (n < 16) {
+    EncodeItemsBody<T, Item>::Run(p, stride, 0, n, flip, items);
+    return;
+  }
   if (context == nullptr) return encode(0, n);
   ParallelFor(*context, n, 16384, encode);
 }
