@@ -6,6 +6,7 @@
 // (2008); Seeger et al., "Auto-differentiating linear algebra" (2017). Written
 // g_Y for the gradient of output Y; ^-T is the inverse of the transpose.
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/rule_ops.h"
 #include "ops/op_id.h"
@@ -306,6 +307,58 @@ HOLDFAST_GRAD(linalg_matrix_exp, Bit(0)) {
   const Value below = Join(c, Mul(c, at, int64_t{0}), at, -1);
   const Value all = c.Call(OpId::linalg_matrix_exp, {Join(c, top, below, -2)});
   c.Set(0, FirstRows(c, OtherColumns(c, all, n), n));
+}
+
+// c = a x b: g_a = b x g, g_b = g x a
+HOLDFAST_GRAD(linalg_cross, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
+  const Value& g = c.grad();
+  if (!g) return;
+  const int64_t dim = DimAttr(c, g->spec().rank());
+  const auto cross = [&](const Value& a, const Value& b) -> Value {
+    if (!a || !b) return nullptr;
+    return c.Call(OpId::linalg_cross, {a, b}, {{"dim", dim}});
+  };
+  if (c.needs(0)) SetBroadcast(c, 0, cross(c.input(1), g));
+  if (c.needs(1)) SetBroadcast(c, 1, cross(g, c.input(0)));
+}
+
+// With d the differences [.., n, m, k] and y their norms: the terms
+// g sign(d) |d|^(p-1) y^(1-p), summed over the other one's rows. Zero where y
+// is, and where d is for p < 1.
+HOLDFAST_GRAD(linalg_cdist, Bit(0) | Bit(1), Bit(0)) {
+  const double p = c.attrs().Float("p");
+  const Value x1 = c.input(0), x2 = c.input(1), out = c.output();
+  if (!x1 || !x2 || !out || !c.grad()) return;
+  const Value d = Sub(c, WithDim(c, x1, -2), WithDim(c, x2, -3));
+  const Value g = WithDim(c, c.grad(), -1);
+  Value terms;
+  if (p == 0) {
+    terms = Mul(c, Mul(c, d, int64_t{0}), g);
+  } else if (p == 1) {
+    terms = Mul(c, Unary(c, OpId::sign, d), g);
+  } else {
+    const Value zero = Equal(c, out, int64_t{0});
+    const Value y = WithDim(c, Where(c, zero, int64_t{1}, out), -1);
+    if (std::isinf(p)) {
+      const Value most = Equal(c, Unary(c, OpId::abs, d), y);
+      terms = Mul(c, Where(c, most, Unary(c, OpId::sign, d), int64_t{0}), g);
+    } else if (p == 2) {
+      terms = Mul(c, Div(c, d, y), g);
+    } else {
+      const Value still = Equal(c, d, int64_t{0});
+      const Value size = Where(c, still, int64_t{1}, Unary(c, OpId::abs, d));
+      const Value slope = Pow(c, Div(c, size, y), p - 1);
+      terms = Mul(c, Mul(c, Unary(c, OpId::sign, d), slope), g);
+    }
+  }
+  if (!terms) return;
+  const int64_t rank = terms->spec().rank();
+  if (c.needs(0)) {
+    SetBroadcast(c, 0, Sum(c, terms, {rank - 2}, /*keepdim=*/false));
+  }
+  if (c.needs(1)) {
+    SetBroadcast(c, 1, Neg(c, Sum(c, terms, {rank - 3}, /*keepdim=*/false)));
+  }
 }
 
 }  // namespace holdfast

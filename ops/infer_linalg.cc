@@ -178,4 +178,76 @@ HOLDFAST_INFER(InferPinv) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferEig) {
+  absl::Status s = CheckSquare(attrs, inputs, 0);
+  if (!s.ok()) return s;
+  const TensorSpec& a = *inputs[0];
+  if (a.dtype != DType::kFloat32 && a.dtype != DType::kFloat64) {
+    return NotImplementedFor(attrs, inputs, a.dtype);
+  }
+  const DType dtype = PromoteTypes(a.dtype, DType::kComplex64);
+  AddOutput(out, dtype, WithBatch(a, {Rows(a)}));
+  if (attrs.Bool("vectors")) {
+    AddOutputLike(out, dtype, a);
+  } else {
+    AddOutput(out, dtype, {0});
+  }
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferCross) {
+  const TensorSpec& a = *inputs[0];
+  const TensorSpec& b = *inputs[1];
+  absl::Status s = RequireSameDType(attrs, inputs, 0, 1);
+  if (!s.ok()) return s;
+  if (a.dtype == DType::kBool) return NotImplementedFor(attrs, inputs, a.dtype);
+  if (a.rank() != b.rank()) {
+    return Invalid(attrs, inputs,
+                   "inputs must have the same number of dimensions.");
+  }
+  int dim = 0;
+  s = DimAttr(attrs, inputs, "dim", a.rank(), &dim);
+  if (!s.ok()) return s;
+  if (a.rank() == 0 || a.shape[dim] != 3 || b.shape[dim] != 3) {
+    return Invalid(attrs, inputs, "inputs dimension ", dim,
+                   " must have length 3. Got ", a.rank() > 0 ? a.shape[dim] : 1,
+                   " and ", b.rank() > 0 ? b.shape[dim] : 1);
+  }
+  absl::StatusOr<Dims> shape = BroadcastShapes(a.shape, b.shape);
+  if (!shape.ok()) return WithContext(shape.status(), attrs, inputs);
+  AddOutput(out, a.dtype, *shape);
+  return absl::OkStatus();
+}
+
+HOLDFAST_INFER(InferCdist) {
+  const TensorSpec& a = *inputs[0];
+  const TensorSpec& b = *inputs[1];
+  if (a.rank() < 2 || b.rank() < 2) {
+    return Invalid(attrs, inputs, "cdist only supports at least 2D tensors, ",
+                   a.rank() < 2 ? "X1" : "X2",
+                   " got: ", std::min(a.rank(), b.rank()), "D");
+  }
+  absl::Status s = RequireFloat(attrs, inputs, 0);
+  if (s.ok()) s = RequireSameDType(attrs, inputs, 0, 1);
+  if (!s.ok()) return s;
+  if (Columns(a) != Columns(b)) {
+    return Invalid(attrs, inputs,
+                   "X1 and X2 must have the same number of columns. X1: ",
+                   Columns(a), " X2: ", Columns(b));
+  }
+  const double p = attrs.Float("p");
+  if (!(p >= 0)) {
+    return Invalid(attrs, inputs,
+                   "cdist only supports non-negative p values. Got ", p);
+  }
+  const absl::Span<const int64_t> a_shape = a.shape, b_shape = b.shape;
+  absl::StatusOr<Dims> shape =
+      BroadcastShapes(a_shape.first(a.rank() - 2), b_shape.first(b.rank() - 2));
+  if (!shape.ok()) return WithContext(shape.status(), attrs, inputs);
+  shape->push_back(Rows(a));
+  shape->push_back(Rows(b));
+  AddOutput(out, a.dtype, *shape);
+  return absl::OkStatus();
+}
+
 }  // namespace holdfast

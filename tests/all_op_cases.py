@@ -8,6 +8,7 @@ import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
 import op_cases_ctc  # noqa: F401
 import op_cases_embedding  # noqa: F401
+import op_cases_fft  # noqa: F401
 import op_cases_index  # noqa: F401
 import op_cases_linalg  # noqa: F401
 import op_cases_loss  # noqa: F401

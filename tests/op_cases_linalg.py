@@ -450,6 +450,41 @@ for uplo in ("L", "U"):
         label=f" {uplo}",
     )
 
+# ---- other eigenvalues
+
+
+def in_order(w):
+    """The eigenvalues' real parts, which no order of theirs changes."""
+    return np.sort(w.real, -1)
+
+
+for shape in [(3, 3), (2, 5, 5), (1, 1)]:
+    x = rng.uniform(-2, 2, shape)
+    case(
+        "linalg_eig",
+        lambda hf, a: hf.view_as_real(hf.linalg.eigvals(a))[..., 0].sort(-1)[0],
+        lambda a: in_order(np.linalg.eigvals(a)),
+        x,
+        grad=(),
+    )
+    # A V = V diag(w), in real numbers.
+    case(
+        "linalg_eig",
+        lambda hf, a: hf.stack(
+            [
+                a @ hf.view_as_real(hf.linalg.eig(a)[1])[..., i]
+                - hf.view_as_real(
+                    hf.linalg.eig(a)[1] * hf.linalg.eig(a)[0].unsqueeze(-2)
+                )[..., i]
+                for i in (0, 1)
+            ]
+        ),
+        lambda a: np.zeros((2,) + a.shape),
+        x,
+        grad=(),
+        label=" equation",
+    )
+
 # ---- singular values
 
 for shape in [(3, 3), (4, 2), (2, 3, 4), (1, 3)]:

@@ -7,6 +7,11 @@ import scipy.linalg
 import scipy.spatial.distance
 from op_cases import case, ints
 
+
+def np_cross_t(a, b):
+    return np.cross(a.T, b)
+
+
 # ---- products
 
 case("mm", lambda hf, a, b: hf.mm(a, b), np.matmul, (3, 4), (4, 2))
@@ -68,6 +73,9 @@ for dims in (0, 1, 2, ([2, 0], [0, 2]), ([-1], [0])):
 for a, b in [((2, 3), (4, 2)), ((2,), (3, 2)), ((2, 2, 3), (3,)), ((), (3,))]:
     case("kron", lambda hf, a, b: hf.kron(a, b), np.kron, a, b)
 case("cross", lambda hf, a, b: hf.cross(a, b), np.cross, (2, 3), (2, 3))
+case("linalg_cross", lambda hf, a, b: a.t().cross(b), np_cross_t, (3, 2), (2, 3))
+case("cross", lambda hf, a, b: a.cross(b), np.cross, ints((2, 3)), ints((2, 3), seed=8))
+case("cross", lambda hf, a, b: a.cross(b, 1), np.cross, (0, 3), (0, 3), label=" empty")
 case(
     "cross",
     lambda hf, a, b: a.cross(b, dim=0),
@@ -204,7 +212,7 @@ for p, metric in [
 ]:
     extra = {"p": p} if metric == "minkowski" else {}
     case(
-        "cdist",
+        "linalg_cdist",
         lambda hf, a, b, p=p: hf.cdist(a, b, p),
         lambda a, b, m=metric, e=extra: scipy.spatial.distance.cdist(a, b, m, **e),
         (3, 4),

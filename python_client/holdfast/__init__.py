@@ -74,7 +74,7 @@ _IN_FUNCTIONAL = """
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(
     "torch",
-    submodules=("cuda", "daemon", "nn", "optim", "random", "testing", "utils"),
+    submodules=("cuda", "daemon", "fft", "nn", "optim", "random", "testing", "utils"),
     names={
         "Generator": "random",
         "load": "serialization",

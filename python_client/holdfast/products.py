@@ -200,25 +200,6 @@ def kron(input, other, *, out=None):
     return (a * b).reshape(shape)
 
 
-def _cross(input, other, dim):
-    if input.dim() != other.dim():
-        raise RuntimeError(
-            "linalg.cross: inputs must have the same number of dimensions."
-        )
-    if input.size(dim) != 3 or other.size(dim) != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got "
-            f"{input.size(dim)} and {other.size(dim)}"
-        )
-
-    def turned(x, by):
-        """x's components in the order by, by + 1, by + 2."""
-        parts = [_ops.slice(x, dim, by, 3), _ops.slice(x, dim, 0, by)]
-        return _ops.cat(parts, dim)
-
-    return turned(input, 1) * turned(other, 2) - turned(input, 2) * turned(other, 1)
-
-
 @both(names=("cross",))
 def _torch_cross(input, other, dim=None, *, out=None):
     """Cross product along dim, by default the first of size 3."""
@@ -228,13 +209,13 @@ def _torch_cross(input, other, dim=None, *, out=None):
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")
         dim = sizes.index(3)
-    return _cross(input, other, dim)
+    return _ops.linalg_cross(input, other, dim)
 
 
 def cross(input, other, *, dim=-1, out=None):
     """Cross product of vectors along dim."""
     reject("linalg.cross", out=out)
-    return _cross(input, other, dim)
+    return _ops.linalg_cross(input, other, dim)
 
 
 @both

@@ -14,7 +14,19 @@ from holdfast.missing import module_getattr
 from holdfast.products import cross, multi_dot, vecdot
 
 from .determinant import det, slogdet
-from .factor import cholesky, eigh, eigvalsh, lu, lu_factor, lu_solve, qr, svd, svdvals
+from .factor import (
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lu,
+    lu_factor,
+    lu_solve,
+    qr,
+    svd,
+    svdvals,
+)
 from .norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from .power import matrix_exp, matrix_power, vander
 from .solve import inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensorsolve
@@ -27,7 +39,9 @@ __all__ = [
     "cond",
     "cross",
     "det",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",

@@ -10,6 +10,7 @@ from holdfast._registry import both, function, method, reject
 
 _ops = _C.ops
 
+_eig_result = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
 _eigh_result = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
 _lu_factor_result = namedtuple("linalg_lu_factor", ["LU", "pivots"])
 _lu_result = namedtuple("linalg_lu", ["P", "L", "U"])
@@ -157,6 +158,27 @@ def _is_upper(UPLO):
     if UPLO.upper() not in ("U", "L"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return UPLO.upper() == "U"
+
+
+def _without_gradient(A, name):
+    if A.requires_grad:
+        raise NotImplementedError(
+            f"holdfast has no gradient of torch.linalg.{name}: use detach(), or eigh() "
+            "for symmetric matrices."
+        )
+    return A
+
+
+def eig(A, *, out=None):
+    """(eigenvalues, eigenvectors as columns), complex, of real matrices."""
+    reject("linalg.eig", out=out)
+    return _eig_result(*_ops.linalg_eig(_without_gradient(A, "eig")))
+
+
+def eigvals(A, *, out=None):
+    """Complex eigenvalues of real matrices."""
+    reject("linalg.eigvals", out=out)
+    return _ops.linalg_eig(_without_gradient(A, "eigvals"), False)[0]
 
 
 def eigh(A, UPLO="L", *, out=None):
