@@ -12,7 +12,7 @@ namespace {
 
 // LAPACK counts work space in 32-bit integers, of about 4 n^2 elements.
 constexpr int64_t kMaxSide = 20000;
-constexpr int64_t kMaxLength = int64_t{1} << 28;
+constexpr int64_t kMaxLength = int64_t{1} << 25;
 
 // Input `slot` is a batch of float matrices of a size that LAPACK takes.
 absl::Status CheckMatrix(const Attrs& attrs, SpecList inputs, int slot) {

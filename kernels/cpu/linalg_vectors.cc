@@ -10,6 +10,7 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/elementwise.h"
 
 namespace holdfast {
 namespace {
@@ -29,6 +30,13 @@ absl::Status Repeated(KernelContext& context, const TensorView& view,
   *out = {memory, spec};
   CopyStrided(context, view, *out);
   return absl::OkStatus();
+}
+
+// a b - c d; integers wrap.
+template <typename T>
+HOLDFAST_INLINE T Minor(T a, T b, T c, T d) {
+  using elementwise::Multiply;
+  return elementwise::Subtract(Multiply(a, b), Multiply(c, d));
 }
 
 // Kinds of |d|^p summed up, and what the sum becomes.
@@ -121,9 +129,9 @@ HOLDFAST_CPU_KERNEL(linalg_cross) {
                     for (int64_t i = begin; i < end; ++i) {
                       const int64_t x = i / inner * 3 * inner + i % inner;
                       const int64_t y = x + inner, z = y + inner;
-                      c[x] = a[y] * b[z] - a[z] * b[y];
-                      c[y] = a[z] * b[x] - a[x] * b[z];
-                      c[z] = a[x] * b[y] - a[y] * b[x];
+                      c[x] = Minor(a[y], b[z], a[z], b[y]);
+                      c[y] = Minor(a[z], b[x], a[x], b[z]);
+                      c[z] = Minor(a[x], b[y], a[y], b[x]);
                     }
                   });
       return absl::OkStatus();
