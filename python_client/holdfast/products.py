@@ -230,26 +230,6 @@ def trace(input):
     return _ops.sum(_ops.slice(input.reshape(-1), 0, 0, end, n + 1))
 
 
-@function
-def block_diag(*tensors):
-    """A matrix of zeros with the given matrices along its diagonal."""
-    matrices = [x.reshape((1,) * (2 - x.dim()) + tuple(x.shape)) for x in tensors]
-    for i, x in enumerate(matrices):
-        if x.dim() > 2:
-            raise RuntimeError(
-                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-                f"Input {i} has {x.dim()} dimensions"
-            )
-    if not matrices:
-        return _ops.empty((1, 0))
-    total, rows, before = sum(x.size(1) for x in matrices), [], 0
-    for x in matrices:
-        after = total - before - x.size(1)
-        rows.append(_ops.constant_pad(x, (before, after)))
-        before += x.size(1)
-    return _ops.cat(rows, 0)
-
-
 def _best_order(sizes):
     """Where to split each chain i..j of matrices so that the fewest
     multiplications are done; matrix i is sizes[i] by sizes[i + 1]."""
