@@ -18,8 +18,9 @@ absl::Status CheckDim(const Attrs& attrs, SpecList inputs) {
 HOLDFAST_INFER(InferCumsum) {
   absl::Status s = CheckDim(attrs, inputs);
   if (!s.ok()) return s;
-  AddOutputLike(out, attrs.DTypeOr("dtype", SumType(inputs[0]->dtype)),
-                *inputs[0]);
+  const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
+  if (IsComplex(dtype)) return NotImplementedFor(attrs, inputs, dtype);
+  AddOutputLike(out, dtype, *inputs[0]);
   return absl::OkStatus();
 }
 
