@@ -60,6 +60,14 @@ def test_running_statistics_of_one_step():
     assert holdfast.allclose(var, 0.75 + 0.25 * x.var((0, 2)), 1e-4, 1e-6)
 
 
+def test_clipping_of_integers():
+    x = holdfast.tensor([-9, -1, 3, 9])
+    assert F.relu6(x).tolist() == [0, 0, 3, 6]
+    assert F.hardtanh(x, -2, 5).tolist() == [-2, -1, 3, 5]
+    assert F.threshold(x, 2, -7).tolist() == [-7, -7, 3, 9]
+    assert F.relu6(x).dtype == holdfast.int64
+
+
 def test_rrelu():
     x = holdfast.full((1000,), -1.0)
     layer = nn.RReLU(0.1, 0.3)

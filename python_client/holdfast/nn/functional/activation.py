@@ -68,12 +68,14 @@ def relu_(input):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """input limited to [min_val, max_val]."""
+    if not input.is_floating_point():
+        return _finish(input, _ops.clamp(input, min_val, max_val), inplace)
     return _finish(input, _ops.hardtanh(input, min_val, max_val), inplace)
 
 
 def relu6(input, inplace=False):
     """input limited to [0, 6]."""
-    return _finish(input, _ops.hardtanh(input, 0.0, 6.0), inplace)
+    return hardtanh(input, 0, 6, inplace)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -96,6 +98,9 @@ def prelu(input, weight):
 
 def threshold(input, threshold, value, inplace=False):
     """input where above threshold, else value."""
+    if not input.is_floating_point():
+        output = holdfast.where(input > threshold, input, value)
+        return _finish(input, output, inplace)
     return _finish(input, _ops.threshold(input, threshold, value), inplace)
 
 
