@@ -23,13 +23,47 @@ absl::Status NoScratch() {
   return absl::ResourceExhaustedError("no scratch memory");
 }
 
+// Elements as nonzero sees them, where C++ has no type for them.
+struct HalfBits {
+  HalfBits(int zero = 0) : bits(static_cast<uint16_t>(zero)) {}  // NOLINT
+  // The sign does not count.
+  bool operator!=(HalfBits) const { return (bits & 0x7fffu) != 0; }
+  uint16_t bits;
+};
+template <typename T>
+struct Pair {
+  Pair(int zero = 0) : real(T(zero)), imag(T(zero)) {}  // NOLINT
+  bool operator!=(Pair) const { return real != 0 || imag != 0; }
+  T real, imag;
+};
+
+// DispatchDType, for every type there is.
+template <typename F>
+absl::Status DispatchTruth(DType dtype, F&& fn) {
+  switch (dtype) {
+    case DType::kInt8:
+      return fn(TypeTag<uint8_t>{});
+    case DType::kInt16:
+      return fn(TypeTag<uint16_t>{});
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return fn(TypeTag<HalfBits>{});
+    case DType::kComplex64:
+      return fn(TypeTag<Pair<float>>{});
+    case DType::kComplex128:
+      return fn(TypeTag<Pair<double>>{});
+    default:
+      return DispatchDType(dtype, fn);
+  }
+}
+
 // Scans `view` and leaves the scan for the kernel.
 absl::Status CarryScan(KernelContext& context, const TensorView& view,
                        int64_t* count) {
   void* place = context.Scratch(sizeof(MaskScan));
   if (place == nullptr) return NoScratch();
   auto* scan = new (place) MaskScan;
-  absl::Status s = DispatchDType(view.spec->dtype, [&](auto tag) {
+  absl::Status s = DispatchTruth(view.spec->dtype, [&](auto tag) {
     return CountMask<typename decltype(tag)::type>(context, view, scan);
   });
   if (!s.ok()) return s;
@@ -200,10 +234,10 @@ HOLDFAST_CPU_KERNEL(nonzero) {
       to[rank - 1] = at[j] - begin;
     }
   };
-  DispatchDType(spec.dtype, [&](auto tag) {
+  return DispatchTruth(spec.dtype, [&](auto tag) -> absl::Status {
     ForEachTrue<typename decltype(tag)::type>(context, scan, write);
+    return absl::OkStatus();
   });
-  return absl::OkStatus();
 }
 
 HOLDFAST_CPU_SIZES(index_mask) {

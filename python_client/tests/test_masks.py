@@ -126,3 +126,15 @@ def test_bad_masks(torch):
         x[:, torch.tensor([True, False])]
     with pytest.raises(IndexError, match="too many indices"):
         x[0, torch.ones(2, 3, dtype=torch.bool)]
+
+
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "int8", "int16", "complex64", "complex128"]
+)
+def test_every_type(torch, name):
+    x = torch.tensor([1, 0, 2]).to(getattr(torch, name))
+    mask = torch.tensor([True, False, True])
+    assert torch.nonzero(x).tolist() == [[0], [2]]
+    assert x[mask].tolist() == [1, 2] and x[[2, 0]].tolist() == [2, 1]
+    x[mask] = 3
+    assert x.tolist() == [3, 0, 3]
