@@ -6,6 +6,7 @@
 // what follows is gather and scatter along one dimension that goes through it.
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -320,12 +321,18 @@ HOLDFAST_CPU_KERNEL(index_put) {
     strides = spec.strides;
     SingleStep(shape, strides, first, static_cast<int>(a.shape.size()), &step);
   }
+  const auto add = [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return PutAll<Add, T>(context, attrs, a, table, values.as<T>(), strides,
+                          step, output.as<T>());
+  };
   if (attrs.Bool("accumulate")) {
-    return DispatchDType(data.dtype, [&](auto tag) -> absl::Status {
-      using T = typename decltype(tag)::type;
-      return PutAll<Add, T>(context, attrs, a, table, values.as<T>(), strides,
-                            step, output.as<T>());
-    });
+    if (data.dtype == DType::kComplex64)
+      return add(TypeTag<std::complex<float>>());
+    if (data.dtype == DType::kComplex128) {
+      return add(TypeTag<std::complex<double>>());
+    }
+    return DispatchDType(data.dtype, add);
   }
   return DispatchItem(data.dtype, [&](auto tag) -> absl::Status {
     using U = typename decltype(tag)::type;

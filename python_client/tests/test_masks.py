@@ -137,4 +137,5 @@ def test_every_type(torch, name):
     assert torch.nonzero(x).tolist() == [[0], [2]]
     assert x[mask].tolist() == [1, 2] and x[[2, 0]].tolist() == [2, 1]
     x[mask] = 3
-    assert x.tolist() == [3, 0, 3]
+    x.index_put_((torch.tensor([1]),), x[:1], accumulate=True)
+    assert x.tolist() == [3, 3, 3]
