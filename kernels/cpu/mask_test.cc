@@ -48,7 +48,7 @@ TEST(MaskTest, AMaskMayChangeAfterItWasCounted) {
       const TestTensor data = Random(DType::kFloat32, shape);
       const Attrs attrs = MakeAttrs(OpId::index_mask, {{"dim", int64_t{0}}});
       TestContext context(4);
-      const TensorView views[] = {data.view(), mask.view()};
+      const std::vector<TensorView> views{data.view(), mask.view()};
       int64_t count = 0;
       const int op = static_cast<int>(OpId::index_mask);
       ASSERT_TRUE(
