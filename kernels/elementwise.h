@@ -390,6 +390,15 @@ HOLDFAST_BINARY_PREDICATES(HOLDFAST_DEFINE_BINARY_PREDICATE)
 #undef HOLDFAST_DEFINE_BINARY_PREDICATE
 
 }  // namespace op
+
+// Ops that divide integers by operand b: its elements are loaded once.
+template <typename Op>
+inline constexpr bool kDividesIntegers = false;
+template <>
+inline constexpr bool kDividesIntegers<op::floor_divide> = true;
+template <>
+inline constexpr bool kDividesIntegers<op::remainder> = true;
+
 }  // namespace elementwise
 }  // namespace holdfast
 

@@ -183,6 +183,14 @@ HOLDFAST_INFER(InferBitwise) {
   return AddBroadcast(attrs, inputs, 0, dtype, out);
 }
 
+HOLDFAST_INFER(InferWhole) {
+  const DType dtype = ResultType(attrs, inputs);
+  if (!IsIntegral(dtype) || dtype == DType::kBool) {
+    return NotImplementedFor(attrs, inputs, dtype);
+  }
+  return AddBroadcast(attrs, inputs, 0, dtype, out);
+}
+
 HOLDFAST_INFER(InferWhere) {
   const TensorSpec& condition = *inputs[0];
   if (condition.dtype != DType::kBool) {

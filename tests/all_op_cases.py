@@ -22,5 +22,6 @@ import op_cases_resample  # noqa: F401
 import op_cases_scan  # noqa: F401
 import op_cases_shapes  # noqa: F401
 import op_cases_sort  # noqa: F401
+import op_cases_special  # noqa: F401
 import op_cases_statistics  # noqa: F401
 from op_cases import CASES  # noqa: F401

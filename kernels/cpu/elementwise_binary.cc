@@ -47,17 +47,13 @@ struct BinaryKernel {
   }
 };
 
-// Checked before anything is written, since the call may be in-place.
 template <typename Op>
 struct IntegerDivisionKernel {
   static absl::Status Run(KernelContext& context, const Attrs& attrs,
                           absl::Span<const TensorView> in,
                           absl::Span<const TensorView> out) {
-    if (IsIntegral(in[0].spec->dtype) && IsIntegral(in[1].spec->dtype) &&
-        out[0].spec->numel() > 0 && HasZero(context, in[1])) {
-      return BinaryError(attrs, in,
-                         "integer division by zero: ZeroDivisionError");
-    }
+    absl::Status s = RefuseZeroDivisor(context, attrs, in, out);
+    if (!s.ok()) return s;
     return RunBinary(kBinaryTable<Op>, context, attrs, in, out);
   }
 };
@@ -100,6 +96,17 @@ struct BinaryKernel<elementwise::op::pow> {
 };
 
 }  // namespace
+
+absl::Status RefuseZeroDivisor(const KernelContext& context, const Attrs& attrs,
+                               absl::Span<const TensorView> in,
+                               absl::Span<const TensorView> out) {
+  if (IsIntegral(in[0].spec->dtype) && IsIntegral(in[1].spec->dtype) &&
+      out[0].spec->numel() > 0 && HasZero(context, in[1])) {
+    return BinaryError(attrs, in,
+                       "integer division by zero: ZeroDivisionError");
+  }
+  return absl::OkStatus();
+}
 
 #define HOLDFAST_BINARY_KERNEL(name, types, expression)                     \
   HOLDFAST_CPU_KERNEL(name) {                                               \

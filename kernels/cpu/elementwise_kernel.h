@@ -48,6 +48,12 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
                        absl::Span<const TensorView> in,
                        absl::Span<const TensorView> out);
 
+// An error if integers are divided by a zero. Before anything is written, since
+// the call may be in-place.
+absl::Status RefuseZeroDivisor(const KernelContext& context, const Attrs& attrs,
+                               absl::Span<const TensorView> in,
+                               absl::Span<const TensorView> out);
+
 // What promotion makes of the operands; numbers among them have it already.
 DType ComputationType(const Attrs& attrs, absl::Span<const TensorView> in);
 
@@ -166,9 +172,7 @@ struct BinaryBody {
   // A divisor is tested and used: from one load, because a client that shares
   // the memory could write a zero in between.
   static HOLDFAST_INLINE T Operand(const T* b) {
-    if constexpr (std::is_integral_v<T> &&
-                  (std::is_same_v<Op, elementwise::op::floor_divide> ||
-                   std::is_same_v<Op, elementwise::op::remainder>)) {
+    if constexpr (std::is_integral_v<T> && elementwise::kDividesIntegers<Op>) {
       return LoadOnce(b);
     } else {
       return LoadElement(b);

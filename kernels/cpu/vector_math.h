@@ -24,6 +24,18 @@ HOLDFAST_SIMD_MATH(sin)
 HOLDFAST_SIMD_MATH(cos)
 HOLDFAST_SIMD_MATH(tanh)
 HOLDFAST_SIMD_MATH(erf)
+HOLDFAST_SIMD_MATH(erfc)
+HOLDFAST_SIMD_MATH(tan)
+HOLDFAST_SIMD_MATH(asin)
+HOLDFAST_SIMD_MATH(acos)
+HOLDFAST_SIMD_MATH(atan)
+HOLDFAST_SIMD_MATH(sinh)
+HOLDFAST_SIMD_MATH(cosh)
+HOLDFAST_SIMD_MATH(asinh)
+HOLDFAST_SIMD_MATH(acosh)
+HOLDFAST_SIMD_MATH(atanh)
+HOLDFAST_SIMD_MATH(exp2)
+HOLDFAST_SIMD_MATH(log10)
 __attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
 __attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
 }

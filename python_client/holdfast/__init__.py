@@ -29,10 +29,12 @@ from holdfast import (  # noqa: F401
     missing,
     products,
     reductions,
+    sampling,
     scans,
     sessions,
     shapes,
     sorting,
+    special_functions,
     statistics,
     tensor_extras,
     views,
@@ -74,6 +76,16 @@ _IN_FUNCTIONAL = """
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(
     "torch",
+        "cuda",
+        "daemon",
+        "nn",
+        "optim",
+        "random",
+        "special",
+        "testing",
+        "utils",
+    ),
+    submodules=(
     submodules=("cuda", "daemon", "fft", "nn", "optim", "random", "testing", "utils"),
     names={
         "Generator": "random",

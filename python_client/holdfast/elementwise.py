@@ -31,7 +31,6 @@ _alias("lt", "less")
 _alias("le", "less_equal")
 _alias("gt", "greater")
 _alias("ge", "greater_equal")
-_alias("sign", "sgn")
 
 
 def _finish(result, target, inplace):
@@ -94,34 +93,13 @@ def square(input):
 inplace_of(square)
 
 
-@both
-def trunc(input):
-    """The integer part."""
-    if not input.is_floating_point():
-        return _ops.clone(input)
-    return _ops.where(input < 0, _ops.ceil(input), _ops.floor(input))
-
-
-function(trunc, names=("fix",))
-Tensor.fix = trunc
-inplace_of(trunc, "trunc", "fix")
+_alias("trunc", "fix")
 
 
 @both
 def frac(input):
     """The part behind the point."""
-    return input - trunc(input)
-
-
-@both
-def fmod(input, other):
-    """The rest of a division, with the sign of input."""
-    rest = _ops.remainder(input, other)
-    wrong = _ops.logical_and(_ops.ne(rest, 0), _ops.lt(_ops.mul(rest, input), 0))
-    return _ops.where(wrong, rest - other, rest)
-
-
-inplace_of(fmod)
+    return input - _ops.trunc(input)
 
 
 @overload("round")
@@ -129,48 +107,6 @@ def _round(input, *, decimals=0, out=None, inplace_=False):
     reject("round", out=out)
     scale = 10.0**decimals
     return _finish(_ops.round(input * scale) / scale, input, inplace_)
-
-
-@both
-def exp2(input):
-    """2 to the power input."""
-    return _ops.exp(input * math.log(2.0))
-
-
-@both
-def log2(input):
-    """Logarithm to base 2."""
-    return _ops.log(input) * (1.0 / math.log(2.0))
-
-
-@both
-def log10(input):
-    """Logarithm to base 10."""
-    return _ops.log(input) * (1.0 / math.log(10.0))
-
-
-@both
-def tan(input):
-    """Tangent, radians."""
-    return _ops.sin(input) / _ops.cos(input)
-
-
-@both
-def sinh(input):
-    """Hyperbolic sine."""
-    return (_ops.expm1(input) - _ops.expm1(-input)) * 0.5
-
-
-@both
-def cosh(input):
-    """Hyperbolic cosine."""
-    return (_ops.exp(input) + _ops.exp(-input)) * 0.5
-
-
-@both
-def erfc(input):
-    """1 - erf(input)."""
-    return 1 - _ops.erf(input)
 
 
 @both
@@ -192,12 +128,6 @@ def logaddexp(input, other):
 def xlogy(input, other):
     """input * log(other), 0 where input is 0."""
     return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log(other)))
-
-
-@both
-def hypot(input, other):
-    """sqrt(input**2 + other**2)."""
-    return _ops.sqrt(input * input + other * other)
 
 
 @both
@@ -232,7 +162,7 @@ def lerp(input, end, weight):
     return input + weight * (end - input)
 
 
-for _f in (addcmul, addcdiv, lerp, exp2, log2, log10, tan, sinh, cosh, logit):
+for _f in (addcmul, addcdiv, lerp, logit):
     inplace_of(_f)
 
 

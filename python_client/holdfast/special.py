@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""torch.special: the special functions under SciPy's names."""
+
+import holdfast as _hf
+from holdfast import missing
+
+for _name, _target in {
+    "digamma": "digamma",
+    "entr": "entr",
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "exp2": "exp2",
+    "expit": "sigmoid",
+    "expm1": "expm1",
+    "gammaln": "lgamma",
+    "log1p": "log1p",
+    "log_ndtr": "log_ndtr",
+    "log_softmax": "log_softmax",
+    "logit": "logit",
+    "logsumexp": "logsumexp",
+    "multigammaln": "mvlgamma",
+    "ndtr": "ndtr",
+    "ndtri": "ndtri",
+    "polygamma": "polygamma",
+    "psi": "digamma",
+    "round": "round",
+    "sinc": "sinc",
+    "softmax": "softmax",
+    "xlog1py": "xlog1py",
+    "xlogy": "xlogy",
+    "zeta": "zeta",
+}.items():
+    globals()[_name] = getattr(_hf, _target)
+
+__getattr__ = missing.module_getattr("torch.special")

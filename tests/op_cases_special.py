@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of trigonometric, hyperbolic and special functions, against NumPy and
+SciPy."""
+
+import numpy as np
+import scipy.special as sp
+from op_cases import away_from, case, distinct, ints
+
+inside = away_from([], (3, 4), -0.95, 0.95)
+positive = away_from([], (3, 4), 0.2, 6)
+above_one = away_from([], (3, 4), 1.1, 4)
+poles = away_from([-3, -2, -1, 0], (3, 4), -3.5, 5, 0.1)
+nonzero = away_from([0], (3, 4))
+
+
+def unary(op):
+    return lambda hf, a: getattr(hf, op)(a)
+
+
+for op, reference, x in [
+    ("tan", np.tan, inside),
+    ("asin", np.arcsin, inside),
+    ("acos", np.arccos, inside),
+    ("atan", np.arctan, (3, 4)),
+    ("sinh", np.sinh, (3, 4)),
+    ("cosh", np.cosh, (3, 4)),
+    ("asinh", np.arcsinh, (3, 4)),
+    ("acosh", np.arccosh, above_one),
+    ("atanh", np.arctanh, inside),
+    ("exp2", np.exp2, (3, 4)),
+    ("log10", np.log10, positive),
+    ("erfc", sp.erfc, (3, 4)),
+    ("erfinv", sp.erfinv, inside),
+    ("lgamma", sp.gammaln, positive),
+    ("lgamma", sp.gammaln, poles),
+    ("digamma", sp.digamma, positive),
+    ("digamma", sp.digamma, poles),
+    ("trunc", np.trunc, away_from([-2, -1, 0, 1, 2], (3, 4))),
+    ("frac", lambda a: a - np.trunc(a), away_from([-2, -1, 0, 1, 2], (3, 4))),
+    ("sinc", np.sinc, nonzero),
+    ("entr", sp.entr, positive),
+    ("ndtr", sp.ndtr, (3, 4)),
+    ("ndtri", sp.ndtri, away_from([], (3, 4), 0.05, 0.95)),
+    ("log_ndtr", sp.log_ndtr, away_from([], (3, 4), -30, 3)),
+    ("arcsin", np.arcsin, inside),
+    ("arccos", np.arccos, inside),
+    ("arctan", np.arctan, inside),
+    ("arcsinh", np.arcsinh, inside),
+    ("arccosh", np.arccosh, above_one),
+    ("arctanh", np.arctanh, inside),
+    ("positive", np.positive, (3, 4)),
+    ("deg2rad", np.deg2rad, (3, 4)),
+    ("rad2deg", np.rad2deg, (3, 4)),
+    ("square", np.square, (3, 4)),
+]:
+    case(op, unary(op), reference, x, second=op != "log_ndtr")
+    data = x if isinstance(x, np.ndarray) else np.linspace(-2, 2, 12).reshape(x)
+    case(
+        op,
+        lambda hf, a, op=op: getattr(hf, op)(a.t()[::2]),
+        lambda a, f=reference: f(a.T[::2]),
+        data,
+        label=" strided",
+        second=False,
+    )
+    case(op, unary(op), reference, np.zeros((0, 3)), grad=(), label=" empty")
+
+case(
+    "polygamma",
+    lambda hf, a: hf.polygamma(2, a),
+    lambda a: sp.polygamma(2, a),
+    positive,
+)
+case(
+    "mvlgamma",
+    lambda hf, a: hf.mvlgamma(a, 3),
+    lambda a: sp.multigammaln(a, 3)
+    if a.ndim == 0
+    else np.vectorize(lambda v: sp.multigammaln(v, 3))(a),
+    above_one + 1,
+)
+case(
+    "signbit",
+    unary("signbit"),
+    np.signbit,
+    np.array([0.0, -0.0, 1, -2, np.inf]),
+    grad=(),
+)
+case(
+    "isposinf",
+    unary("isposinf"),
+    np.isposinf,
+    np.array([np.inf, -np.inf, np.nan, 1]),
+    grad=(),
+)
+case(
+    "isneginf",
+    unary("isneginf"),
+    np.isneginf,
+    np.array([np.inf, -np.inf, np.nan, 1]),
+    grad=(),
+)
+case("isinf", unary("isinf"), np.isinf, np.array([np.inf, -np.inf, np.nan, 1]), grad=())
+
+for op, reference, a, b in [
+    ("atan2", np.arctan2, nonzero, (3, 4)),
+    ("arctan2", np.arctan2, nonzero, (4,)),
+    ("hypot", np.hypot, nonzero, nonzero[:1]),
+    ("fmod", np.fmod, away_from([-2, -1, 0, 1, 2], (3, 4)), np.full((3, 4), 0.73)),
+    ("fmax", np.fmax, distinct((3, 4)), distinct((3, 4), 6) + 0.05),
+    ("fmin", np.fmin, distinct((3, 4)), distinct((3, 4), 6) + 0.05),
+    ("logaddexp", np.logaddexp, (3, 4), (4,)),
+    ("logaddexp2", np.logaddexp2, (3, 4), (4,)),
+    ("xlogy", sp.xlogy, (3, 4), positive),
+    ("xlog1py", sp.xlog1py, (3, 4), positive),
+    ("ldexp", lambda a, b: a * 2**b, (3, 4), (4,)),
+    ("float_power", np.float_power, positive, (4,)),
+]:
+    case(op, lambda hf, a, b, op=op: getattr(hf, op)(a, b), reference, a, b)
+case(
+    "copysign",
+    lambda hf, a, b: hf.copysign(a, b),
+    np.copysign,
+    nonzero,
+    (4,),
+    grad=(0,),
+)
+case(
+    "nextafter", lambda hf, a, b: hf.nextafter(a, b), np.nextafter, (3,), (3,), grad=()
+)
+case("zeta", lambda hf, a: hf.zeta(3.0, a), lambda a: sp.zeta(3.0, a), positive)
+case("zeta", lambda hf, a, b: hf.zeta(a, b), sp.zeta, above_one, positive, grad=(1,))
+case(
+    "fmax",
+    lambda hf, a: hf.fmax(a, a.flip(0)),
+    lambda a: np.fmax(a, a[::-1]),
+    np.array([1, np.nan, 3, np.nan, np.nan]),
+    grad=(),
+    label=" NaN",
+)
+case(
+    "heaviside",
+    lambda hf, a, b: hf.heaviside(a, b),
+    np.heaviside,
+    np.array([-1.0, 0, 2]),
+    np.array([0.5]),
+    grad=(),
+)
+for op, reference in [
+    ("gcd", np.gcd),
+    ("lcm", np.lcm),
+    ("bitwise_left_shift", np.left_shift),
+    ("bitwise_right_shift", np.right_shift),
+    ("fmod", np.fmod),
+]:
+    amounts = np.abs(ints((3, 4), seed=8)) + 1
+    case(
+        op,
+        lambda hf, a, b, op=op: getattr(hf, op)(a, b),
+        reference,
+        ints((3, 4), -40, 40),
+        amounts,
+        grad=(),
+        label=" int",
+    )
