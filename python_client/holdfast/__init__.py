@@ -76,8 +76,10 @@ _IN_FUNCTIONAL = """
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(
     "torch",
+    submodules=(
         "cuda",
         "daemon",
+        "fft",
         "nn",
         "optim",
         "random",
@@ -85,8 +87,6 @@ __getattr__ = missing.module_getattr(
         "testing",
         "utils",
     ),
-    submodules=(
-    submodules=("cuda", "daemon", "fft", "nn", "optim", "random", "testing", "utils"),
     names={
         "Generator": "random",
         "load": "serialization",

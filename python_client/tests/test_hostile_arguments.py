@@ -112,7 +112,10 @@ def test_methods_survive_any_arguments(torch):
             continue
         for _ in range(20):
             x = torch.rand(2, 3, requires_grad=rng.random() < 0.3)
-            attribute = getattr(x, name, None)
+            try:
+                attribute = getattr(x, name, None)
+            except RuntimeError:
+                break  # imag of a real tensor
             if not callable(attribute):
                 break
             args = [rng.choice(pool) for _ in range(rng.randrange(4))]
