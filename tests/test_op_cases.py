@@ -46,10 +46,10 @@ def run(case, arrays):
 
 def test_every_op_has_a_case():
     table = {op["name"] for op in holdfast._C.schema()}
-    public = set(holdfast._registry.FUNCTIONS)
+    public = set(holdfast._registry.FUNCTIONS) | set(dir(holdfast.Tensor))
     cases = {c.op for c in CASES}
     assert table <= cases
-    # Composites have cases too, under the name of a public function.
+    # Composites have cases too, under the name of a public function or method.
     assert cases - table <= public | {c for c in cases if "." in c}
 
 

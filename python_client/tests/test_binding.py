@@ -74,8 +74,8 @@ def test_further_forms_of_pytorch(torch):
     assert x.clone(memory_format=torch.preserve_format).tolist() == [4.0, 9.0]
     with pytest.raises(RuntimeError, match="rounding_mode"):
         torch.div(x, y, rounding_mode="up")
-    with pytest.raises(NotImplementedError, match="out"):
-        torch.add(x, y, out=z)
+    assert torch.add(x, y, out=z) is z
+    assert z.tolist() == (x + y).tolist()
 
 
 def test_inplace_forms(torch):

@@ -170,7 +170,7 @@ MIXED = [
     (slice(None), np.array([True, False, True, True])),
     (np.array([True, False, True]), slice(None), [1, 2]),
     (ARRAY % 3 == 0,),
-    (ARRAY[0] % 3 == 0).nonzero(),
+    (ARRAY[:, :, 0] % 3 == 0).nonzero(),
     (slice(None), ARRAY[0] % 3 == 0),
     (Ellipsis, ARRAY[0, 0] > 2),
     True,

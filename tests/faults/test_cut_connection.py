@@ -46,13 +46,13 @@ def test_weights_are_bit_identical_after_many_cuts(daemon, read_every):
 
 
 def test_cuts_at_random_moments(daemon):
-    code = TRAIN.format(steps=300, read_every=10)
+    code = TRAIN.format(steps=1000, read_every=10)
     undisturbed = run_client(code, daemon.listen)
     proxy = Proxy(daemon.listen)
     stop = threading.Event()
 
     def cut_often():
-        while not stop.wait(0.07):
+        while not stop.wait(0.03):
             proxy.cut()
 
     cutter = threading.Thread(target=cut_often)
