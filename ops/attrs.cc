@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -81,7 +82,9 @@ std::string AttrToString(const AttrValue& v) {
     std::string operator()(int64_t i) const { return absl::StrCat(i); }
     std::string operator()(double d) const { return DoubleToString(d); }
     std::string operator()(DType t) const { return std::string(DTypeName(t)); }
-    std::string operator()(const Dims& d) const { return ShapeString(d); }
+    std::string operator()(const Dims& d) const {
+      return absl::StrCat("[", absl::StrJoin(d, ","), "]");
+    }
     std::string operator()(const std::string& s) const {
       return QuoteString(s);
     }

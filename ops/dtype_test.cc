@@ -70,16 +70,18 @@ TEST(DTypeTest, SizesAndCategories) {
 // torch.promote_types, row by row in the enum's order.
 TEST(DTypeTest, PromotionIsPyTorchs) {
   const char* const kTable[] = {
-      "bool u8 i8 i16 i32 i64 f16 bf16 f32 f64",
-      "u8 u8 i16 i16 i32 i64 f16 bf16 f32 f64",
-      "i8 i16 i8 i16 i32 i64 f16 bf16 f32 f64",
-      "i16 i16 i16 i16 i32 i64 f16 bf16 f32 f64",
-      "i32 i32 i32 i32 i32 i64 f16 bf16 f32 f64",
-      "i64 i64 i64 i64 i64 i64 f16 bf16 f32 f64",
-      "f16 f16 f16 f16 f16 f16 f16 f32 f32 f64",
-      "bf16 bf16 bf16 bf16 bf16 bf16 f32 bf16 f32 f64",
-      "f32 f32 f32 f32 f32 f32 f32 f32 f32 f64",
-      "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64",
+      "bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128",
+      "u8 u8 i16 i16 i32 i64 f16 bf16 f32 f64 c64 c128",
+      "i8 i16 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128",
+      "i16 i16 i16 i16 i32 i64 f16 bf16 f32 f64 c64 c128",
+      "i32 i32 i32 i32 i32 i64 f16 bf16 f32 f64 c64 c128",
+      "i64 i64 i64 i64 i64 i64 f16 bf16 f32 f64 c64 c128",
+      "f16 f16 f16 f16 f16 f16 f16 f32 f32 f64 c64 c128",
+      "bf16 bf16 bf16 bf16 bf16 bf16 f32 bf16 f32 f64 c64 c128",
+      "f32 f32 f32 f32 f32 f32 f32 f32 f32 f64 c64 c128",
+      "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 c128 c128",
+      "c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128",
+      "c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128",
   };
   const std::vector<DType> all = AllDTypes();
   for (size_t row = 0; row < all.size(); ++row) {

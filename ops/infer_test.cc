@@ -65,14 +65,17 @@ TEST(InferOpTest, MissingAttributes) {
       HasSubstr("missing required argument 'step'"));
 }
 
-TEST(InferOpTest, UnsupportedTypes) {
-  EXPECT_EQ(Infer("relu", {"f16[2]"}),
-            "UNIMPLEMENTED: [relu] dtype float16 is not supported by this "
-            "version. Got input=f16[2].");
-  EXPECT_THAT(Infer("cat", {"f32[2]", "i8[2]"}), HasSubstr("UNIMPLEMENTED"));
-  EXPECT_EQ(Infer("to", {"f32[2]"}, {{"dtype", DType::kBFloat16}}),
-            "UNIMPLEMENTED: [to] dtype bfloat16 is not supported by this "
-            "version. Got input=f32[2], dtype=bfloat16.");
+TEST(InferOpTest, RealOpsRefuseComplexNumbers) {
+  EXPECT_EQ(Infer("relu", {"f16[2]"}), "f16[2]");
+  EXPECT_EQ(Infer("relu", {"c64[2]"}),
+            "INVALID_ARGUMENT: [relu] \"relu\" not implemented for "
+            "'ComplexFloat'. Got input=c64[2].");
+  EXPECT_THAT(Infer("lt", {"f32[2]", "c128[2]"}),
+              HasSubstr("not implemented for 'ComplexDouble'"));
+  EXPECT_EQ(Infer("cat", {"f32[2]", "c64[2]"}), "c64[4]");
+  EXPECT_EQ(Infer("abs", {"c128[2]"}), "f64[2]");
+  EXPECT_THAT(Infer("rand", {}, {{"size", 3}, {"dtype", DType::kComplex64}}),
+              HasSubstr("ComplexFloat"));
 }
 
 TEST(InferOpTest, OutputsAreBounded) {

@@ -88,7 +88,7 @@ absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
     if (size < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("Trying to create tensor with negative dimension ", size,
-                       ": ", ShapeString(shape)));
+                       ": [", absl::StrJoin(shape, ","), "]"));
     }
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes) ||
         bytes > kMaxTensorBytes) {
