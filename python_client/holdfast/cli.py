@@ -126,15 +126,16 @@ def _status(args):
 
 
 def _ops(args):
-    from holdfast import _C
+    from holdfast import _C, reference
 
-    table = _C.schema()
+    functions = reference.functions()
     if args.json:
-        print(json.dumps({"version": _C.__version__, "ops": table}, indent=2))
+        table = {"version": _C.__version__, "ops": _C.schema(), "functions": functions}
+        print(json.dumps(table, indent=2))
         return 0
-    for row in table:
-        if row["public"]:
-            print(f"{row['name']}{row['signature']}\n    {row['doc']}")
+    for f in functions:
+        summary = f["doc"].split("\n\n")[0].replace("\n", " ")
+        print(f"{f['name']}{f['signature']}\n    {summary}")
     return 0
 
 

@@ -117,6 +117,8 @@ constexpr std::pair<OpFlags, const char*> kFlagNames[] = {
     {kDataShape, "data_shape"},
     {kInternal, "internal"},
     {kLoadsOnce, "loads_once"},
+    {kComplex, "complex"},
+    {kAnyDType, "any_dtype"},
 };
 
 PyObject* FlagList(const OpSchema& schema) {
