@@ -34,6 +34,8 @@ _alias("ge", "greater_equal")
 
 
 def _finish(result, target, inplace):
+    if inplace and not isinstance(target, Tensor):
+        raise TypeError(f"an in-place op writes a Tensor, not {type(target).__name__}")
     return target.copy_(result) if inplace else result
 
 
