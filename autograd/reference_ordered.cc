@@ -42,7 +42,7 @@ uint64_t MaskOf(const Attrs& attrs, const Dims& shape) {
   if (IsNone(dim)) return ~uint64_t{0};
   const int rank = static_cast<int>(shape.size());
   const auto bit = [&](int64_t d) {
-    return uint64_t{1} << (d < 0 ? d + rank : d);
+    return uint64_t{1} << (d < 0 ? d + std::max(rank, 1) : d);
   };
   if (const int64_t* d = std::get_if<int64_t>(&dim)) return bit(*d);
   uint64_t mask = 0;
