@@ -267,3 +267,14 @@ def test_out():
         hf.exp(hf.zeros(2), out=hf.empty(2, dtype=hf.int64))
     with pytest.raises(RuntimeError, match="automatic differentiation"):
         hf.exp(hf.zeros(2, requires_grad=True), out=hf.empty(2))
+
+
+def test_phase_and_direction():
+    z = hf.from_numpy(Z)
+    np.testing.assert_allclose(z.angle().numpy(), np.angle(Z), 1e-12)
+    np.testing.assert_allclose(z.sgn().numpy(), Z / abs(Z), 1e-12)
+    np.testing.assert_allclose(z.view(2, 2).adjoint().numpy(), Z.reshape(2, 2).conj().T)
+    phases = hf.tensor([1.0, -2.0, float("nan")]).angle().numpy()
+    np.testing.assert_allclose(phases, [0, np.pi, np.nan], 1e-6)
+    assert hf.isreal(hf.tensor([1 + 0j, 2j])).tolist() == [True, False]
+    assert hf.isreal(hf.ones(2)).tolist() == [True, True]
