@@ -31,7 +31,7 @@ HOLDFAST_INFER(InferHistogram) {
 
 HOLDFAST_INFER(InferBincount) {
   const TensorSpec& input = *inputs[0];
-  if (input.rank() != 1 || IsFloat(input.dtype) ||
+  if (input.rank() != 1 || !IsIntegral(input.dtype) ||
       input.dtype == DType::kBool) {
     return Invalid(attrs, inputs,
                    "bincount only supports 1-d non-negative integral inputs.");

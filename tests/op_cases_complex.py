@@ -60,3 +60,35 @@ case(
     (3, 4),
     (3, 4),
 )
+
+both = np.array([complex(1, np.inf), complex(np.nan, -np.inf), complex(np.nan, 2)])
+case("isinf", lambda hf, a: hf.isinf(a), np.isinf, both, grad=())
+case(
+    "nan_to_num",
+    lambda hf, a: hf.nan_to_num(a, 7.0, 2.0).real,
+    lambda a: np.nan_to_num(a, nan=7.0, posinf=2.0, neginf=np.finfo("f8").min).real,
+    both,
+    grad=(),
+)
+case(
+    "linalg.vecdot",
+    lambda hf, a, b: hf.linalg.vecdot(a, b).imag,
+    lambda a, b: (a.conj() * b).sum(-1).imag,
+    np.array([[1 + 2j, 3 - 1j], [0.5j, 2]]),
+    np.array([[1 - 1j, 2j], [3, 1 + 1j]]),
+    grad=(),
+)
+case(
+    "gradient",
+    lambda hf, a: hf.gradient(a)[0].imag,
+    lambda a: np.gradient(a).imag,
+    np.array([1 + 2j, 3 - 1j, 0.5j, 2]),
+    grad=(),
+)
+case(
+    "norm",
+    lambda hf, a: hf.norm(a, 3, 0),
+    lambda a: (np.abs(a) ** 3).sum(0) ** (1 / 3),
+    np.array([[1 + 2j, 3 - 1j], [0.5j, 2]]),
+    grad=(),
+)

@@ -90,6 +90,15 @@ case(
     grad=(),
     label=" weights",
 )
+for narrow in (np.uint8, np.int8, np.int16):
+    case(
+        "bincount",
+        lambda hf, a: a.bincount(),
+        np.bincount,
+        flat.astype(narrow),
+        grad=(),
+        label=f" {narrow.__name__}",
+    )
 case("bincount", lambda hf, a: a.bincount(), np.bincount, flat[:0], grad=())
 case("bincount", lambda hf, a: a.bincount(), np.bincount, ints(200000, 0, 9), grad=())
 case(

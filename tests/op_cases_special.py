@@ -101,6 +101,19 @@ case(
     np.array([np.inf, -np.inf, np.nan, 1]),
     grad=(),
 )
+case(
+    "nan_to_num",
+    lambda hf, a: hf.nan_to_num(a),
+    lambda a: np.nan_to_num(a, posinf=99.0).clip(max=99.0),
+    np.array([np.nan, -1.5, 99.0]),
+    grad=(),
+)
+case(
+    "nan_to_num",
+    lambda hf, a: hf.nan_to_num(a, 1.0, 2.0, 3.0),
+    lambda a: np.nan_to_num(a, nan=1.0, posinf=2.0, neginf=3.0),
+    np.array([np.inf, -np.inf, np.nan, -1.5]),
+)
 case("isinf", unary("isinf"), np.isinf, np.array([np.inf, -np.inf, np.nan, 1]), grad=())
 
 for op, reference, a, b in [

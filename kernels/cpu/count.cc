@@ -56,10 +56,12 @@ absl::Status CountInto(KernelContext& context, const I* values, int64_t n,
   return absl::OkStatus();
 }
 
-// uint8, int32 and int64, as inference lets through.
+// Every integer type, as inference lets through.
 template <typename F>
 absl::Status DispatchInteger(DType dtype, F&& fn) {
   if (dtype == DType::kUInt8) return fn(TypeTag<uint8_t>{});
+  if (dtype == DType::kInt8) return fn(TypeTag<int8_t>{});
+  if (dtype == DType::kInt16) return fn(TypeTag<int16_t>{});
   return DispatchIndex(dtype, fn);
 }
 

@@ -96,7 +96,12 @@ def complex(real, imag):
 
 @function
 def polar(abs, angle):
-    """abs (cos angle + j sin angle)."""
+    """abs (cos angle + j sin angle); both float32 or both float64."""
+    if not (abs.is_floating_point() and angle.is_floating_point()):
+        raise RuntimeError(
+            "Expected both inputs to be Float or Double tensors but got "
+            f"{abs.dtype} and {angle.dtype}"
+        )
     return complex(_ops.mul(abs, _ops.cos(angle)), _ops.mul(abs, _ops.sin(angle)))
 
 

@@ -5,6 +5,7 @@
 
 from holdfast import _C
 from holdfast._registry import both
+from holdfast.dtypes import get_default_dtype
 
 _ops = _C.ops
 
@@ -24,6 +25,10 @@ def _weights(input, fweights, aweights):
     return total
 
 
+def _adjoint(x):
+    return (_ops.conj(x) if x.dtype.is_complex else x).t()
+
+
 @both
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """Covariances of the rows' variables over the columns' observations.
@@ -39,15 +44,15 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if input.dtype == _C.bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input.reshape(1, -1) if input.dim() < 2 else input
-    if not x.is_floating_point():
-        x = _ops.to(x, _C.float32)
+    if not (x.is_floating_point() or x.dtype.is_complex):
+        x = _ops.to(x, get_default_dtype())
     weights = _weights(x, fweights, aweights)
     if weights is None:
         mean = _ops.mean(x, 1, True)
         count = x.size(1)
         freedom = max(count - correction, 0)
         centred = x - mean
-        product = _ops.matmul(centred, centred.t())
+        product = _ops.matmul(centred, _adjoint(centred))
         result = product / freedom if freedom else product * float("nan")
     else:
         weights = _ops.to(weights, x.dtype)
@@ -60,7 +65,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         else:
             freedom = total - correction
         centred = x - mean
-        product = _ops.matmul(centred * weights, centred.t())
+        product = _ops.matmul(centred * weights, _adjoint(centred))
+        if freedom.dtype.is_complex:  # of weights, which are real
+            freedom = _ops.select(_ops.view_as_real(freedom), -1, 0)
         result = product / _ops.clamp(freedom, min=0)
     if result.numel() == 1:
         return result.reshape(())
@@ -69,11 +76,17 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 @both
 def corrcoef(input):
-    """Correlations of the rows' variables, within [-1, 1]."""
+    """Correlations of the rows' variables, within [-1, 1] (both parts of complex
+    ones)."""
     c = cov(input)
     if c.dim() == 0:
         return c / c
     n = c.size(0)
-    deviations = _ops.sqrt(_ops.slice(c.reshape(-1), 0, 0, n * n, n + 1))
+    variances = _ops.slice(c.reshape(-1), 0, 0, n * n, n + 1)
+    if c.dtype.is_complex:
+        variances = _ops.select(_ops.view_as_real(variances), -1, 0)
+    deviations = _ops.sqrt(variances)
     scaled = c / _ops.unsqueeze(deviations, 1) / _ops.unsqueeze(deviations, 0)
+    if c.dtype.is_complex:
+        return _ops.view_as_complex(_ops.clamp(_ops.view_as_real(scaled), -1, 1))
     return _ops.clamp(scaled, -1, 1)

@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, function, inplace_of, overload, reject
+from holdfast.dtypes import finfo
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -88,8 +89,8 @@ def rsub(input, other, *, alpha=1):
 
 @both
 def square(input):
-    """input * input."""
-    return input * input
+    """input * input; int64 for bool, as pow()."""
+    return _ops.pow(input, 2) if input.dtype is _C.bool else input * input
 
 
 inplace_of(square)
@@ -208,7 +209,9 @@ def bitwise_not(input):
 
 @both
 def isinf(input):
-    """True where input is infinite."""
+    """True where input is infinite; of complex numbers, where either part is."""
+    if input.dtype.is_complex:
+        return isinf(_ops.view_as_real(input)).any(-1)
     return _ops.logical_not(_ops.logical_or(_ops.isfinite(input), _ops.isnan(input)))
 
 
@@ -226,12 +229,15 @@ def isneginf(input):
 
 @both
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
-    """NaN and infinities replaced by numbers."""
+    """NaN and infinities replaced by numbers: nan, and posinf and neginf or the
+    largest of the element type. Complex numbers are replaced part by part."""
+    if input.dtype.is_complex:
+        parts = nan_to_num(_ops.view_as_real(input), nan, posinf, neginf)
+        return _ops.view_as_complex(parts)
     if not input.is_floating_point():
         return _ops.clone(input)
-    largest = 3.4028234663852886e38
-    if input.dtype is _C.float64:
-        largest = 1.7976931348623157e308
+    nan = 0.0 if nan is None else nan
+    largest = finfo(input.dtype).max
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     result = _ops.where(_ops.isnan(input), nan, input)

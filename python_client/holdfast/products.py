@@ -144,8 +144,9 @@ def _pair_product(input, other):
 
 
 def vecdot(x, y, *, dim=-1, out=None):
-    """Sum of the products over dim; the other dimensions broadcast."""
+    """Sum of the products over dim, x conjugated; the other dimensions broadcast."""
     reject("linalg.vecdot", out=out)
+    x = _ops.conj(x) if x.dtype.is_complex else x
     return _ops.sum(x * y, dim)
 
 

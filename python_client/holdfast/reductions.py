@@ -9,6 +9,7 @@ from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import both, overload, reject
+from holdfast.dtypes import get_default_dtype
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -116,6 +117,8 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 @both
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(input))) over dim without overflow; -inf where dim is empty."""
+    if input.dtype is _C.bool:
+        input = _ops.to(input, get_default_dtype())
     if input.numel() == 0:
         return _ops.log(_ops.sum(_ops.exp(input), dim, keepdim))
     if not isinstance(dim, builtins.int) and not len(dim):
@@ -145,6 +148,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         p = 2.0
     if isinstance(p, str):
         raise NotImplementedError(f"holdfast has no torch.norm with p={p!r}.")
+    if input.dtype.is_complex:
+        input = _ops.abs(input)
     if p in (0, 1, 2, math.inf, -math.inf):
         return _ops.vector_norm(input, builtins.float(p), dim, keepdim)
     total = _ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim)

@@ -146,7 +146,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
                 "torch.gradient expected the coordinates of dimension "
                 f"{d} to have shape ({input.size(d)},), got {tuple(step.shape)}"
             )
-    if not input.is_floating_point():
+    if not (input.is_floating_point() or input.dtype.is_complex):
         input = input.float()
     return tuple(_sample_gradient(input, d, s, edge_order) for d, s in zip(dims, steps))
 

@@ -305,7 +305,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     each repeated so often.
     """
     if repeats is None:
-        return _repeated_indices(input, output_size)
+        return _ops.to(_repeated_indices(input, output_size), input.dtype)
     if isinstance(repeats, _C.Tensor):
         if dim is None:
             input, dim = reshape(input, (-1,)), 0

@@ -20,7 +20,7 @@ _ops = _C.ops
 def _cast(x, dtype, name):
     if dtype is not None:
         x = _ops.to(x, dtype)
-    if not x.is_floating_point():
+    if not (x.is_floating_point() or x.dtype.is_complex):
         raise RuntimeError(
             f"linalg.{name}: Expected a floating point or complex tensor as input. "
             f"Got {x.dtype}"

@@ -69,7 +69,9 @@ def relu_(input):
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """input limited to [min_val, max_val]."""
     if not input.is_floating_point():
-        return _finish(input, _ops.clamp(input, min_val, max_val), inplace)
+        # The limits become integers too, as in PyTorch.
+        limited = _ops.clamp(input, int(min_val), int(max_val))
+        return _finish(input, limited, inplace)
     return _finish(input, _ops.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -99,7 +101,7 @@ def prelu(input, weight):
 def threshold(input, threshold, value, inplace=False):
     """input where above threshold, else value."""
     if not input.is_floating_point():
-        output = holdfast.where(input > threshold, input, value)
+        output = holdfast.where(input > int(threshold), input, int(value))
         return _finish(input, output, inplace)
     return _finish(input, _ops.threshold(input, threshold, value), inplace)
 
@@ -199,6 +201,8 @@ def softplus(input, beta=1, threshold=20):
 
 def softsign(input):
     """input / (1 + |input|)."""
+    if not input.is_floating_point():
+        return input / (_ops.abs(input) + 1)
     return _ops.softsign(input)
 
 

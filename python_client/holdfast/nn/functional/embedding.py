@@ -245,7 +245,12 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """Cosine of the angle between x1 and x2 along dim."""
+    """Cosine of the angle between x1 and x2 along dim; of real numbers."""
+    if x1.dtype.is_complex or x2.dtype.is_complex:
+        raise RuntimeError(
+            "cosine_similarity(): expected common dtype to be floating point. Got "
+            f"x1={x1.dtype}, x2={x2.dtype}."
+        )
     norms = [x.norm(2, dim, True).clamp(min=eps) for x in (x1, x2)]
     return ((x1 / norms[0]) * (x2 / norms[1])).sum(dim)
 
