@@ -43,6 +43,11 @@ constexpr uint8_t kCallAttrs = Tag(wire::OpCall::kAttrsFieldNumber, kBytes);
 constexpr uint8_t kCallRecord = Tag(wire::OpCall::kRecordFieldNumber, kVarint);
 constexpr uint8_t kCallInplace =
     Tag(wire::OpCall::kInplaceFieldNumber, kVarint);
+constexpr uint8_t kCallRandom = Tag(wire::OpCall::kRandomFieldNumber, kBytes);
+constexpr uint8_t kRandomSeed =
+    Tag(wire::RandomState::kSeedFieldNumber, kFixed64);
+constexpr uint8_t kRandomOffset =
+    Tag(wire::RandomState::kOffsetFieldNumber, kVarint);
 constexpr uint8_t kAttrSlot = Tag(wire::Attr::kSlotFieldNumber, kVarint);
 constexpr uint8_t kAttrBool = Tag(wire::Attr::kBFieldNumber, kVarint);
 constexpr uint8_t kAttrInt = Tag(wire::Attr::kIFieldNumber, kVarint);
@@ -201,6 +206,18 @@ EncodedCommand BatchWriter::EncodeOp(const OpRequest& request,
   }
   if (request.record) p = Byte(1, Byte(kCallRecord, p));
   if (request.inplace) p = Byte(1, Byte(kCallInplace, p));
+  if (request.has_random) {
+    const Length random(Byte(kCallRandom, p));
+    p = random.begin();
+    if (request.random.seed != 0) {
+      p = Stream::WriteLittleEndian64ToArray(request.random.seed,
+                                             Byte(kRandomSeed, p));
+    }
+    if (request.random.offset != 0) {
+      p = Varint(request.random.offset, Byte(kRandomOffset, p));
+    }
+    p = random.Close(p);
+  }
   return Finish(op.Close(p));
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "client/random_stream.h"
 #include "client/tensor.h"
 #include "ops/attrs.h"
 #include "proto/holdfast.pb.h"
@@ -44,6 +45,8 @@ struct OpRequest {
   const Attrs* attrs = nullptr;
   bool record = false;
   bool inplace = false;
+  bool has_random = false;
+  RandomPlace random;
 };
 
 class BatchWriter {

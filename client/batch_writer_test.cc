@@ -88,6 +88,27 @@ TEST_F(BatchWriterTest, FlagsAbsentInputsAndReleases) {
   ExpectSame(Parse(writer_.EncodeOp(request, {9, max}), max), want);
 }
 
+TEST_F(BatchWriterTest, RandomStream) {
+  const Attrs attrs(&GetOp(OpId::randperm));
+  const uint64_t max = std::numeric_limits<uint64_t>::max();
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, max}) {
+    for (const uint64_t offset : {uint64_t{0}, uint64_t{300}, max}) {
+      OpRequest request;
+      request.op = 4;
+      request.attrs = &attrs;
+      request.has_random = true;
+      request.random = {seed, offset};
+      wire::Batch want;
+      want.set_sequence(1);
+      wire::OpCall* call = want.add_commands()->mutable_op();
+      call->set_op(4);
+      call->mutable_random()->set_seed(seed);
+      call->mutable_random()->set_offset(offset);
+      ExpectSame(Parse(writer_.EncodeOp(request, {}), 1), want);
+    }
+  }
+}
+
 TEST_F(BatchWriterTest, EveryKindOfAttribute) {
   Attrs attrs(&GetOp(OpId::adam));  // eight slots
   ASSERT_GE(attrs.schema().num_attrs, 6);

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/random_stream.h"
 #include "client/tensor.h"
 #include "ops/attrs.h"
 #include "ops/complex.h"
@@ -72,10 +73,16 @@ class Session : public std::enable_shared_from_this<Session> {
   // Infers, names the outputs and appends the op; never waits except for
   // backpressure. `inputs` in slot order, null where absent; `outputs` receives
   // one tensor per output (inputs[0] itself for in-place). `record` is false
-  // under no_grad.
+  // under no_grad. A random op draws from `random`, null: from the session's
+  // own stream.
   virtual absl::Status Apply(const Attrs& attrs,
                              absl::Span<const Tensor> inputs, bool inplace,
-                             bool record, absl::Span<Tensor> outputs) = 0;
+                             bool record, absl::Span<Tensor> outputs,
+                             RandomStream* random) = 0;
+  absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
+                     bool inplace, bool record, absl::Span<Tensor> outputs) {
+    return Apply(attrs, inputs, inplace, record, outputs, nullptr);
+  }
 
   // A tensor from row-major bytes: inline when small, else through the arena
   // or an upload; `data` may be reused when it returns.
@@ -133,7 +140,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // ---- session
 
-  virtual absl::Status SetSeed(uint64_t seed) = 0;
+  // Moves the session's stream. Where it is, the op random_state tells.
+  virtual absl::Status SetRandom(RandomPlace place) = 0;
+  absl::Status SetSeed(uint64_t seed) { return SetRandom({seed, 0}); }
   // Keeps (null: drops) a tensor under a name for a later client.
   virtual absl::Status Keep(const std::string& name, const Tensor& tensor) = 0;
   // Tensors kept by this or an earlier client of the session.

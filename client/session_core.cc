@@ -241,7 +241,8 @@ void SessionCore::Attend() {
 
 absl::Status SessionCore::Apply(const Attrs& attrs,
                                 absl::Span<const Tensor> inputs, bool inplace,
-                                bool record, absl::Span<Tensor> outputs) {
+                                bool record, absl::Span<Tensor> outputs,
+                                RandomStream* random) {
   if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
   const OpSchema& schema = attrs.schema();
   absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
@@ -278,6 +279,14 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     return absl::InvalidArgumentError(absl::StrCat(
         "[", schema.name, "_] the first argument must be a tensor."));
   }
+  if (ABSL_PREDICT_FALSE(random != nullptr && !schema.has(kRandom))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name, "] the op draws no random numbers. Got a stream."));
+  }
+  if (ABSL_PREDICT_FALSE(random != nullptr)) {
+    absl::Status known = KnowsRandomState();
+    if (!known.ok()) return known;
+  }
   absl::InlinedVector<Tensor, 2> made;
   std::shared_ptr<Session> self =
       !inputs.empty() && inputs[0] ? inputs[0]->session() : Self();
@@ -302,6 +311,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     if (!inplace && !inferred.empty()) {
       request.outputs = next_handle_;
       next_handle_ += inferred.size();
+    }
+    if (ABSL_PREDICT_FALSE(random != nullptr)) {
+      request.random = random->Take(RandomCounters(inferred[0].spec));
+      request.has_random = true;
     }
     status = Send(writer_.EncodeOp(request, releases_));
     if (ABSL_PREDICT_FALSE(!status.ok())) return status;
@@ -402,10 +415,25 @@ absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
 
 // ---- the session itself
 
-absl::Status SessionCore::SetSeed(uint64_t seed) {
+absl::Status SessionCore::KnowsRandomState() const {
+  // Older daemons would pass over the fields.
+  if (op_ids_[static_cast<int>(OpId::random_state)] != kNoSuchOp) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "[random] the daemon must know streams beside the session's own. Got ",
+      hello_.server(), ". Use the same version on both sides."));
+}
+
+absl::Status SessionCore::SetRandom(RandomPlace place) {
   if (!usable()) return Unusable();
+  if (place.offset != 0) {
+    absl::Status known = KnowsRandomState();
+    if (!known.ok()) return known;
+  }
   wire::Command command;
-  command.mutable_set_seed()->set_seed(seed);
+  command.mutable_set_seed()->set_seed(place.seed);
+  command.mutable_set_seed()->set_offset(place.offset);
   std::lock_guard<std::mutex> lock(mutex_);
   return SendCommand(command);
 }

@@ -44,8 +44,9 @@ class SessionCore final : public Session {
   ~SessionCore() override;
 
   absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
-                     bool inplace, bool record,
-                     absl::Span<Tensor> outputs) override;
+                     bool inplace, bool record, absl::Span<Tensor> outputs,
+                     RandomStream* random) override;
+  using Session::Apply;
   absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
                              const void* data) override;
   absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
@@ -73,7 +74,7 @@ class SessionCore final : public Session {
                       const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
 
-  absl::Status SetSeed(uint64_t seed) override;
+  absl::Status SetRandom(RandomPlace place) override;
   absl::Status Keep(const std::string& name, const Tensor& tensor) override;
   std::vector<std::pair<std::string, Tensor>> Kept() override;
   absl::Status Close(bool keep) override;
@@ -110,6 +111,8 @@ class SessionCore final : public Session {
 
   // Learns the server's op ids.
   absl::Status ReadOpTable();
+  // Whether the daemon takes places in streams of random numbers.
+  absl::Status KnowsRandomState() const;
   void Release(TensorState& dying) override;
 
   // ---- session_core.cc

@@ -14,6 +14,8 @@
 //                    words 2 * (j % 2) and the next of counter offset + j / 2
 //   float64 normal   elements 2j and 2j + 1 are the two of Box-Muller from
 //                    words 0, 1 and words 2, 3 of counter offset + j
+//   poisson          all words of counter offset + i, the upper half of which
+//                    counts 0, 1, ... (kernels/poisson.h)
 // Thread-safety: pure functions.
 #ifndef HOLDFAST_KERNELS_PHILOX_H_
 #define HOLDFAST_KERNELS_PHILOX_H_

@@ -156,6 +156,10 @@ HOLDFAST_INFER(InferRandInt) {
   return AddSized(attrs, inputs, dtype, attrs.Ints("size"), out);
 }
 
+HOLDFAST_INFER(InferRandomState) {
+  return AddSized(attrs, inputs, DType::kUInt8, {2 * sizeof(uint64_t)}, out);
+}
+
 HOLDFAST_INFER(InferRandPerm) {
   const int64_t n = attrs.Int("n");
   if (n < 0) return Invalid(attrs, inputs, "n must be non-negative, got ", n);

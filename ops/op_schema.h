@@ -101,6 +101,14 @@ struct OpSchema {
   bool has(OpFlags flag) const { return (flags & flag) != 0; }
 };
 
+// Counters that a kRandom op takes from its stream: one per element of its
+// first output, whatever its kernel does with them. Client and server count
+// alike.
+inline uint64_t RandomCounters(const TensorSpec& first_output) {
+  const int64_t elements = first_output.numel();
+  return elements > 0 ? static_cast<uint64_t>(elements) : 1;
+}
+
 const OpSchema& GetOp(OpId id);
 // nullptr when no op has that name. In-place names (`add_`) are not ops: look
 // up `add` and set OpCall.inplace.

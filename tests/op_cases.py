@@ -325,9 +325,24 @@ for op, ours, check in [
     ("uniform", lambda hf: hf.empty(N).uniform_(-3, 1), within(-3, 1)),
     ("normal", lambda hf: hf.empty(N).normal_(2, 3), normal(2, 3)),
     ("bernoulli", lambda hf: hf.bernoulli(hf.full((N,), 0.3)), coin),
+    ("poisson", lambda hf: hf.poisson(hf.full((N,), 20.0)), normal(20, 20**0.5)),
     ("dropout", lambda hf: hf.nn.functional.dropout(hf.ones(N), 0.3), drop),
 ]:
     case(op, ours, check, grad=(), random=True)
+
+
+def state_after_seven(hf):
+    hf.manual_seed(258)
+    hf.rand(7)
+    return hf.get_rng_state()
+
+
+case(
+    "random_state",
+    state_after_seven,
+    lambda: np.array([2, 1, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0], "uint8"),
+    grad=(),
+)
 
 # ---- reductions
 

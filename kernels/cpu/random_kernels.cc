@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "kernels/cpu/cpu_kernels.h"
@@ -11,6 +13,7 @@
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/philox.h"
+#include "kernels/poisson.h"
 #include "ops/infer.h"
 
 namespace holdfast {
@@ -218,6 +221,53 @@ HOLDFAST_CPU_KERNEL(bernoulli) {
     return OpError(attrs, {&spec, 1}, "probabilities must be between 0 and 1");
   }
   return status;
+}
+
+HOLDFAST_CPU_KERNEL(poisson) {
+  const PhiloxState philox = context.philox;
+  constexpr int64_t kGrain = 512;  // an element takes about 100 ns
+  std::atomic<bool> valid{true};
+  const StridedLoop walk({outputs[0], inputs[0]}, StridedLoop::Order::kLogical);
+  absl::Status status =
+      DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+        using T = typename decltype(tag)::type;
+        constexpr DType kType = kDTypeOf<T>;
+        ParallelFor(
+            context, walk.numel(), kGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; i += kBlock) {
+                BlockBuffer from, buffer;
+                const int64_t n = std::min(kBlock, end - i);
+                const T* rates =
+                    static_cast<const T*>(walk.Load(1, kType, i, n, &from));
+                T* to = static_cast<T*>(walk.Target(0, kType, i, &buffer));
+                for (int64_t j = 0; j < n; ++j) {
+                  const double rate = rates[j];
+                  if (rate >= 0 && std::isfinite(rate)) {
+                    to[j] = static_cast<T>(PoissonNumber(
+                        philox.seed, philox.offset + i + j, rate));
+                  } else {
+                    valid = false;
+                    to[j] = T(0);
+                  }
+                }
+                walk.Store(0, kType, i, n, to);
+              }
+            });
+        return absl::OkStatus();
+      });
+  if (status.ok() && !valid) {
+    const TensorSpec* spec = inputs[0].spec;
+    return OpError(attrs, {&spec, 1},
+                   "invalid Poisson rate, expected rates to be non-negative "
+                   "and finite");
+  }
+  return status;
+}
+
+HOLDFAST_CPU_KERNEL(random_state) {
+  const uint64_t state[] = {context.philox.seed, context.philox.offset};
+  std::memcpy(outputs[0].data, state, sizeof(state));
+  return absl::OkStatus();
 }
 
 HOLDFAST_CPU_KERNEL(dropout) {

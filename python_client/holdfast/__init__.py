@@ -28,6 +28,7 @@ from holdfast import (  # noqa: F401
     masks,
     missing,
     products,
+    random,
     reductions,
     sampling,
     scans,
@@ -51,6 +52,7 @@ from holdfast._device import device  # noqa: F401
 from holdfast._ops import TABLE as _TABLE
 from holdfast._registry import FUNCTIONS as _FUNCTIONS
 from holdfast.errors import OutOfMemoryError  # noqa: F401
+from holdfast.random import Generator, default_generator  # noqa: F401
 from holdfast.version import __version__  # noqa: F401
 from math import e, inf, nan, pi  # noqa: F401
 
@@ -82,13 +84,11 @@ __getattr__ = missing.module_getattr(
         "fft",
         "nn",
         "optim",
-        "random",
         "special",
         "testing",
         "utils",
     ),
     names={
-        "Generator": "random",
         "load": "serialization",
         "save": "serialization",
         **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),

@@ -7,7 +7,7 @@ import builtins
 import math
 
 from holdfast import _C
-from holdfast._registry import FUNCTIONS, function, method, reject
+from holdfast._registry import FUNCTIONS, accepts_out, function, method
 
 _ops = _C.ops
 
@@ -24,19 +24,19 @@ def _marked(tensor, requires_grad):
 
 
 @function
-def zeros(*size, out=None, dtype=None, requires_grad=False, device=None, **ignored):
+@accepts_out
+def zeros(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Zeros of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
-    reject("zeros", out=out)
     _ignore("zeros", ignored)
     return _ops.full(size, 0.0, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
 @function
-def ones(*size, out=None, dtype=None, requires_grad=False, device=None, **ignored):
+@accepts_out
+def ones(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Ones of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
-    reject("ones", out=out)
     _ignore("ones", ignored)
     return _ops.full(size, 1.0, dtype=dtype, requires_grad=requires_grad, device=device)
 
@@ -44,9 +44,8 @@ def ones(*size, out=None, dtype=None, requires_grad=False, device=None, **ignore
 def _ignore(name, arguments):
     """Accepts what says where or how elements lie; nothing else."""
     for argument in arguments:
-        if argument not in ("layout", "pin_memory", "memory_format", "generator"):
+        if argument not in ("layout", "pin_memory", "memory_format"):
             raise TypeError(f"{name}() got an unexpected keyword argument '{argument}'")
-    reject(name, generator=arguments.get("generator"))
 
 
 def _like(name, fill):
@@ -82,11 +81,9 @@ def full_like(input, fill_value, *, dtype=None, **options):
 
 
 @function
-def arange(
-    start, end=None, step=1, *, out=None, dtype=None, requires_grad=False, **options
-):
+@accepts_out
+def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, **options):
     """Values start, start+step, ... below end, 1-D."""
-    reject("arange", out=out)
     if end is None:
         start, end = 0, start
     _C.check_device(options.pop("device", None))
@@ -126,7 +123,16 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
 
 
 @function
-def randint(low, high=None, size=None, *, dtype=None, requires_grad=False, **options):
+def randint(
+    low,
+    high=None,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    requires_grad=False,
+    **options,
+):
     """Uniform random integers in [low, high), or [0, low) with two arguments."""
     if size is None:
         low, high, size = 0, low, high
@@ -134,7 +140,7 @@ def randint(low, high=None, size=None, *, dtype=None, requires_grad=False, **opt
         raise TypeError("randint() missing required argument: 'size'")
     _C.check_device(options.pop("device", None))
     _ignore("randint", options)
-    result = _ops.randint(low, high, size, dtype=dtype)
+    result = _ops.randint(low, high, size, dtype=dtype, generator=generator)
     return _marked(result, requires_grad)
 
 
@@ -148,9 +154,9 @@ def randint_like(input, low, high=None, *, dtype=None, **options):
 
 
 @function
-def normal(mean, std=1.0, size=None, *, generator=None, out=None):
+@accepts_out
+def normal(mean, std=1.0, size=None, *, generator=None):
     """Normal random numbers; mean and std are numbers or tensors."""
-    reject("normal", generator=generator, out=out)
     if size is None:
         like = mean if isinstance(mean, _C.Tensor) else std
         if not isinstance(like, _C.Tensor):
@@ -158,7 +164,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None):
         if isinstance(std, _C.Tensor) and isinstance(mean, _C.Tensor):
             like = mean + std
         size = tuple(like.shape)
-    return _ops.randn(size) * std + mean
+    return _ops.randn(size, generator=generator) * std + mean
 
 
 @function

@@ -3,7 +3,7 @@
 
 """Whether the daemon computes on a GPU: what programs ask of torch.cuda."""
 
-from holdfast import _C
+from holdfast import _C, random
 from holdfast.missing import module_getattr
 
 
@@ -22,5 +22,27 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+def get_rng_state(device="cuda"):
+    """holdfast.get_rng_state(): a session has one stream."""
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state, device="cuda"):
+    """holdfast.set_rng_state(new_state): a session has one stream."""
+    random.set_rng_state(new_state)
+
+
+def get_rng_state_all():
+    """The state of each device: of the one that the session has."""
+    return [random.get_rng_state()]
+
+
+def set_rng_state_all(new_states):
+    """Sets the state of each device."""
+    for state in new_states:
+        random.set_rng_state(state)
+
 
 __getattr__ = module_getattr("torch.cuda")

@@ -1,26 +1,26 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Random numbers of further distributions, from the session's stream."""
+"""Random numbers of further distributions."""
 
 import math
 
 from holdfast import _C
-from holdfast._registry import both, function, method, reject
+from holdfast._registry import both, method, overload
 
 _ops = _C.ops
 Tensor = _C.Tensor
 
-# A uniform number below 1 by at least this has a finite logarithm of 1 - u.
+# Added to a uniform number it keeps the logarithm finite.
 _TINY = 2.0**-1022
 
 
-def _uniform(shape, dtype):
-    """Uniform in (0, 1]: its logarithm is finite."""
-    return 1.0 - _ops.rand(tuple(shape), dtype=dtype)
+def _uniform(like, dtype, generator):
+    """Uniform in (0, 1] in the shape of `like`: its logarithm is finite."""
+    return 1.0 - _ops.rand(tuple(like.shape), dtype=dtype, generator=generator)
 
 
-def _require(name, input, condition, what):
+def _require(name, input, condition=True, what=""):
     if not input.is_floating_point():
         raise RuntimeError(f"{name} needs a floating point tensor. Got {input.dtype}.")
     if not condition:
@@ -30,37 +30,34 @@ def _require(name, input, condition, what):
 @method
 def exponential_(self, lambd=1.0, *, generator=None):
     """Fills with exponential random numbers of rate lambd > 0."""
-    reject("exponential_", generator=generator)
     _require("exponential_", self, lambd > 0, f"lambda > 0.0, but found lambda={lambd}")
-    return self.copy_(_ops.log(_uniform(self.shape, self.dtype)) * (-1.0 / lambd))
+    uniform = _uniform(self, self.dtype, generator)
+    return self.copy_(_ops.log(uniform) * (-1.0 / lambd))
 
 
 @method
 def geometric_(self, p, *, generator=None):
     """Fills with the number of trials (1, 2, ...) up to the first success."""
-    reject("geometric_", generator=generator)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     dtype = self.dtype if self.is_floating_point() else _C.float64
-    trials = _ops.ceil(_ops.log(_uniform(self.shape, dtype)) / math.log1p(-p))
-    return self.copy_(_ops.clamp(trials, 1))
+    uniform = _uniform(self, dtype, generator)
+    return self.copy_(_ops.clamp(_ops.ceil(_ops.log(uniform) / math.log1p(-p)), 1))
 
 
 @method
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     """Fills with Cauchy random numbers."""
-    reject("cauchy_", generator=generator)
     _require("cauchy_", self, sigma > 0, f"sigma > 0.0, but found sigma={sigma}")
-    turn = (_ops.rand(tuple(self.shape), dtype=self.dtype) - 0.5) * math.pi
-    return self.copy_(_ops.tan(turn) * sigma + median)
+    uniform = _ops.rand(tuple(self.shape), dtype=self.dtype, generator=generator)
+    return self.copy_(_ops.tan((uniform - 0.5) * math.pi) * sigma + median)
 
 
 @method
 def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     """Fills with exp of normal random numbers of this mean and std."""
-    reject("log_normal_", generator=generator)
     _require("log_normal_", self, std > 0, f"std > 0.0, but found std={std}")
-    normal = _ops.randn(tuple(self.shape), dtype=self.dtype)
+    normal = _ops.randn(tuple(self.shape), dtype=self.dtype, generator=generator)
     return self.copy_(_ops.exp(normal * std + mean))
 
 
@@ -69,11 +66,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices (int64) drawn by the weights in each row of input [C] or [N, C].
 
     Without replacement each index appears once (the largest num_samples keys of
-    log w + Gumbel noise: Efraimidis & Spirakis 2006); rows need that many
-    weights above zero.
+    log w + Gumbel noise: Efraimidis & Spirakis 2006). Weights need not sum to 1.
+    RuntimeError where they are negative or not finite, or where a row has too
+    few above zero; finding out waits for the values.
     """
-    reject("multinomial", generator=generator)
-    _require("multinomial", input, True, "")
+    _require("multinomial", input)
     if input.dim() not in (1, 2):
         raise RuntimeError(f"prob_dist must be 1 or 2 dim. Got {input.dim()} dims.")
     if num_samples <= 0:
@@ -86,29 +83,40 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     from holdfast import searchsorted, topk
 
     weights = input.detach().double()
+    _check_weights(weights, 1 if replacement else num_samples)
     if replacement:
         steps = _ops.cumsum(weights, -1)
-        total = _ops.select(steps, -1, -1)
-        draws = _ops.rand((*input.shape[:-1], num_samples), dtype=_C.float64)
-        index = searchsorted(steps, draws * _ops.unsqueeze(total, -1), right=True)
-        return _ops.clamp(index, None, input.size(-1) - 1)
-    noise = -_ops.log(_uniform(weights.shape, _C.float64) + _TINY)
+        total = _ops.unsqueeze(_ops.select(steps, -1, -1), -1)
+        draws = _ops.rand(
+            (*input.shape[:-1], num_samples), dtype=_C.float64, generator=generator
+        )
+        # Rounding must not reach the total, which no index lies behind.
+        draws = _ops.minimum(draws * total, _ops.nextafter(total, 0.0))
+        return searchsorted(steps, draws, right=True)
+    noise = -_ops.log(_uniform(weights, _C.float64, generator)) + _TINY
     return topk(_ops.log(weights) - _ops.log(noise), num_samples, -1)[1]
 
 
-@function
-def poisson(input, generator=None):
-    """Poisson random numbers of the rates in input: arrivals counted, so the cost
-    grows with the largest rate; above 64 by the rounded normal limit."""
-    reject("poisson", generator=generator)
-    _require("poisson", input, True, "")
-    rate = input.detach()
-    small = _ops.clamp(rate, None, 64.0)
-    count, elapsed = _ops.mul(rate, 0.0), _ops.mul(rate, 0.0)
-    top = small.amax().item() if rate.numel() else 0.0
-    for _ in range(int(top + 12 * math.sqrt(top) + 12)):
-        gap = _ops.log(_uniform(rate.shape, rate.dtype)) * -1.0
-        elapsed = elapsed + gap
-        count = count + _ops.to(_ops.lt(elapsed, small), rate.dtype)
-    normal = _ops.randn(tuple(rate.shape), dtype=rate.dtype) * _ops.sqrt(rate) + rate
-    return _ops.where(_ops.gt(rate, 64.0), _ops.clamp(_ops.round(normal), 0), count)
+def _check_weights(weights, needed):
+    """RuntimeError unless each row has that many above zero, all finite."""
+    if not weights.numel():
+        if weights.size(-1) or weights.dim() == 1:
+            return
+        raise RuntimeError(f"multinomial: no weights. Got {list(weights.shape)}.")
+    valid = _ops.logical_and(_ops.ge(weights, 0), _ops.isfinite(weights))
+    enough = _ops.ge(_ops.sum(_ops.gt(weights, 0), -1), needed)
+    if (valid.all() & enough.all()).item():
+        return
+    if not valid.all().item():
+        raise RuntimeError(
+            "probability tensor contains either `inf`, `nan` or element < 0"
+        )
+    raise RuntimeError(
+        "invalid multinomial distribution: every row needs at least "
+        f"{needed} weights above zero."
+    )
+
+
+@overload("poisson")
+def _poisson(input, generator=None, *, out=None, inplace_=False):
+    return _ops.poisson(input, generator=generator, out=out)

@@ -4,12 +4,9 @@
 """Connections to a daemon: connect, leave, keep tensors for a later program."""
 
 import atexit
-import os
 
 from holdfast import _C
 from holdfast._registry import function
-
-_seed = None
 
 
 @function
@@ -69,27 +66,6 @@ def synchronize():
     session = _C.current_session()
     if session is not None:
         session.synchronize()
-
-
-@function
-def manual_seed(seed):
-    """Seeds the session's random stream: same seed, same numbers."""
-    global _seed
-    _C.default_session().manual_seed(seed)
-    _seed = seed
-
-
-@function
-def seed():
-    """Seeds with a random number, and returns it."""
-    manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
-    return _seed
-
-
-@function
-def initial_seed():
-    """The last seed that was set here."""
-    return seed() if _seed is None else _seed
 
 
 @function

@@ -171,40 +171,50 @@ def zero_(self):
 def bernoulli_(self, p=0.5, *, generator=None):
     """Sets every element to 1 with probability p, else to 0."""
     if not isinstance(p, Tensor):
-        p = _ops.full(tuple(self.shape), p)
-    return self.copy_(_ops.bernoulli(p))
+        p = _ops.full(tuple(self.shape), float(p))
+    return self.copy_(_ops.bernoulli(p, generator=generator))
+
+
+# What random_() without limits stays below.
+_RANDOM_LIMITS = {
+    _C.bool: 2,
+    _C.uint8: 2**8,
+    _C.int8: 2**7,
+    _C.int16: 2**15,
+    _C.int32: 2**31,
+    _C.int64: 2**63 - 1,
+    _C.bfloat16: 2**8 + 1,
+    _C.float16: 2**11 + 1,
+    _C.float32: 2**24 + 1,
+    _C.float64: 2**53 + 1,
+}
 
 
 @method
 def random_(self, low=0, high=None, *, generator=None):
-    """Fills with uniform random integers in [low, high), or [0, low)."""
+    """Fills with uniform random integers in [low, high), or [0, low).
+
+    Without limits: of all integers from 0 on that the type holds exactly.
+    """
     if high is None:
-        low, high = (0, low) if low else (0, 2**24)
-    return self.copy_(_ops.randint(low, high, tuple(self.shape)))
+        low, high = 0, low or _RANDOM_LIMITS[self.dtype]
+    numbers = _ops.randint(low, high, tuple(self.shape), generator=generator)
+    return self.copy_(numbers)
 
 
 @overload("uniform")
 def _uniform(input, low=0.0, high=1.0, *, generator=None, inplace_=False, **bounds):
-    if generator is not None:
-        raise UnsupportedError("holdfast has no generators yet; use manual_seed().")
     low, high = bounds.pop("from", low), bounds.pop("to", high)
     if bounds:
         raise TypeError(f"uniform_() got an unexpected argument {set(bounds)}")
-    return Tensor.uniform_(input, low, high)
-
-
-@overload("normal")
-def _normal(input, mean=0.0, std=1.0, *, generator=None, inplace_=False):
-    if generator is not None:
-        raise UnsupportedError("holdfast has no generators yet; use manual_seed().")
-    return Tensor.normal_(input, mean, std)
+    return Tensor.uniform_(input, low, high, generator=generator)
 
 
 @overload("bernoulli")
 def _bernoulli(input, p=None, *, generator=None, out=None, inplace_=False):
     if p is not None:
-        input = _ops.full(tuple(input.shape), p)
-    return _ops.bernoulli(input)
+        input = _ops.full(tuple(input.shape), float(p))
+    return _ops.bernoulli(input, generator=generator, out=out)
 
 
 @method

@@ -52,7 +52,7 @@ const OpSchema& SchemaOf(OpId id) {
 }
 
 bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
-           absl::Span<Tensor> outputs) {
+           absl::Span<Tensor> outputs, client::RandomStream* random) {
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
   absl::Status status;
@@ -65,9 +65,10 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     }
     const bool record = g_grad_enabled;
     ScopedGilRelease unlocked;
-    status = session->Apply(attrs, held, inplace, record, outputs);
+    status = session->Apply(attrs, held, inplace, record, outputs, random);
   } else {
-    status = session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs);
+    status =
+        session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs, random);
   }
   if (ABSL_PREDICT_FALSE(!status.ok())) {
     RaiseStatus(status);
@@ -80,11 +81,11 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
 }
 
 PyObject* Call(const Attrs& attrs, absl::Span<const Tensor> inputs,
-               bool inplace, PyObject* self) {
+               bool inplace, PyObject* self, client::RandomStream* random) {
   const int count = inplace ? 1 : attrs.schema().num_outputs;
   if (count == 1) {
     Tensor output;
-    if (!Apply(attrs, inputs, inplace, absl::MakeSpan(&output, 1))) {
+    if (!Apply(attrs, inputs, inplace, absl::MakeSpan(&output, 1), random)) {
       return nullptr;
     }
     if (inplace) {
@@ -94,7 +95,9 @@ PyObject* Call(const Attrs& attrs, absl::Span<const Tensor> inputs,
     return WrapTensor(std::move(output));
   }
   absl::InlinedVector<Tensor, 2> outputs(static_cast<size_t>(count));
-  if (!Apply(attrs, inputs, inplace, absl::MakeSpan(outputs))) return nullptr;
+  if (!Apply(attrs, inputs, inplace, absl::MakeSpan(outputs), random)) {
+    return nullptr;
+  }
   if (count == 0) Py_RETURN_NONE;
   PyRef tuple(PyTuple_New(count));
   if (!tuple) return nullptr;

@@ -23,13 +23,16 @@ const OpSchema& SchemaOf(OpId id);
 
 // Runs an op whose results the caller wants as client tensors. `outputs` has
 // num_outputs entries (1 for in-place). False with a Python error set.
+// `random`: what a random op draws from; null: from the session's own stream.
 bool Apply(const Attrs& attrs, absl::Span<const client::Tensor> inputs,
-           bool inplace, absl::Span<client::Tensor> outputs);
+           bool inplace, absl::Span<client::Tensor> outputs,
+           client::RandomStream* random = nullptr);
 
 // Runs an op and wraps its results: one tensor, a tuple, or None. With
 // `inplace`, `self` is the Python object of inputs[0] and the result.
 PyObject* Call(const Attrs& attrs, absl::Span<const client::Tensor> inputs,
-               bool inplace, PyObject* self);
+               bool inplace, PyObject* self,
+               client::RandomStream* random = nullptr);
 
 // One input, no attributes, one output; null with a Python error set.
 client::Tensor ApplyUnary(OpId id, const client::Tensor& input);

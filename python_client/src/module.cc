@@ -10,6 +10,7 @@
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/op_function.h"
+#include "python_client/src/random_stream_type.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/size_type.h"
 #include "python_client/src/source_lines.h"
@@ -25,6 +26,9 @@ PyMethodDef* ModuleFunctions() {
       {"schema", Schema, METH_NOARGS, "The op table, a list of dicts."},
       {"set_overload", SetOverload, METH_VARARGS,
        "A Python function for calls that an op's signature cannot take."},
+      {"store_out", StoreOut, METH_VARARGS,
+       "store_out(out, result, /)\n--\n\n"
+       "Writes a result, or a tuple of them, into the caller's; returns out."},
       {"is_grad_enabled", IsGradEnabled, METH_NOARGS,
        "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
       {"set_grad_mode", SetGradMode, METH_O, nullptr},
@@ -41,8 +45,8 @@ bool Fill(PyObject* module) {
   InitSourceLines();
   return ImportErrorClasses() && InitOpFunctions() && InitAutograd() &&
          InitBufferType() && AddDTypes(module) && AddSizeType(module) &&
-         AddSessionType(module) && AddTensorType(module) &&
-         AddOpsModule(module) &&
+         AddSessionType(module) && AddRandomStreamType(module) &&
+         AddTensorType(module) && AddOpsModule(module) &&
          PyModule_AddFunctions(module, ModuleFunctions()) == 0 &&
          PyModule_AddStringConstant(module, "__version__", kVersion) == 0;
 }

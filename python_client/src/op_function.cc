@@ -3,6 +3,7 @@
 #include "python_client/src/op_function.h"
 
 #include <array>
+#include <memory>
 #include <string>
 
 #include "absl/container/inlined_vector.h"
@@ -10,6 +11,7 @@
 #include "python_client/src/argument.h"
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/random_stream_type.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
@@ -37,7 +39,8 @@ std::array<Binding, kNumOps> g_bindings;
 // Keywords of PyTorch's creation functions that are no parameters of the row.
 struct CreationOptions {
   bool requires_grad = false;
-  PyObject* out = nullptr;  // borrowed; `out=` of any op
+  PyObject* out = nullptr;                       // borrowed; `out=` of any op
+  std::shared_ptr<client::RandomStream> random;  // `generator=` of random ops
 };
 
 std::string PublicName(const OpSchema& schema, bool inplace) {
@@ -84,7 +87,6 @@ Converted TakeCreationOption(PyObject* name, PyObject* value,
        {"layout", "pin_memory", "memory_format", "names"}) {
     if (Named(name, ignored)) return Converted::kYes;
   }
-  if (value == Py_None && Named(name, "generator")) return Converted::kYes;
   return Converted::kNo;
 }
 
@@ -150,6 +152,10 @@ class Arguments {
       }
       if (!inplace && Named(name, "out")) {
         if (values[i] != Py_None) options->out = values[i];
+        continue;
+      }
+      if (binding.schema->has(kRandom) && Named(name, "generator")) {
+        if (!AsRandomStream(values[i], &options->random)) return false;
         continue;
       }
       if (binding.schema->num_tensors == 0) {
@@ -284,7 +290,7 @@ PyObject* CallOverload(const Binding& binding, bool inplace, PyObject* self,
 
 // out=: the result goes into the caller's tensor. One of another shape takes
 // on the result's, as PyTorch's would be resized.
-bool StoreOut(PyObject* out, PyObject* result) {
+bool StoreOneOut(PyObject* out, PyObject* result) {
   if (!IsTensor(out)) {
     PyRef type = TypeName(out);
     if (type) {
@@ -325,7 +331,7 @@ bool StoreOut(PyObject* out, PyObject* result) {
 // The result, or `out` with it inside.
 PyObject* ReturnOut(PyObject* out, PyRef result) {
   if (!PyTuple_Check(result.get())) {
-    if (!StoreOut(out, result.get())) return nullptr;
+    if (!StoreOneOut(out, result.get())) return nullptr;
   } else {
     const Py_ssize_t count = PyTuple_Size(result.get());
     if (!PyTuple_Check(out) || PyTuple_Size(out) != count) {
@@ -334,8 +340,8 @@ PyObject* ReturnOut(PyObject* out, PyRef result) {
       return nullptr;
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
-      if (!StoreOut(PyTuple_GetItem(out, i),
-                    PyTuple_GetItem(result.get(), i))) {
+      if (!StoreOneOut(PyTuple_GetItem(out, i),
+                       PyTuple_GetItem(result.get(), i))) {
         return nullptr;
       }
     }
@@ -365,7 +371,8 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
     return nullptr;
   }
   *ran = true;
-  PyRef result(Call(attrs, inputs, inplace, arguments[0]));
+  PyRef result(
+      Call(attrs, inputs, inplace, arguments[0], options.random.get()));
   if (result && options.out != nullptr) {
     return ReturnOut(options.out, std::move(result));
   }
@@ -404,6 +411,12 @@ bool InitOpFunctions() {
     }
   }
   return true;
+}
+
+PyObject* StoreOut(PyObject*, PyObject* args) {
+  PyObject *out = nullptr, *result = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &out, &result)) return nullptr;
+  return ReturnOut(out, PyRef::Borrowed(result));
 }
 
 PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,

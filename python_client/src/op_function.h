@@ -30,6 +30,9 @@ void AppendOpMethods(std::vector<PyMethodDef>* methods);
 // _C.set_overload(name, callable)
 PyObject* SetOverload(PyObject* module, PyObject* args);
 
+// _C.store_out(out, result): what `out=` of an op does, for composites.
+PyObject* StoreOut(PyObject* module, PyObject* args);
+
 // _C.schema(): the table as a list of dicts.
 PyObject* Schema(PyObject* module, PyObject* unused);
 

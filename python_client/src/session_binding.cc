@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/random_stream_type.h"
 #include "python_client/src/read.h"
 #include "python_client/src/tensor_type.h"
 #include "python_client/src/version.h"
@@ -85,13 +86,15 @@ PyObject* SessionSynchronize(PyObject* self, PyObject*) {
   return FromStatus(status);
 }
 
-PyObject* SessionSeed(PyObject* self, PyObject* seed) {
-  // Any Python int: the low 64 bits, so that negative seeds work.
-  PyRef index(PyNumber_Index(seed));
-  if (!index) return nullptr;
-  const uint64_t bits = PyLong_AsUnsignedLongLongMask(index.get());
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  return FromStatus(SessionOf(self).SetSeed(bits));
+PyObject* SessionSeed(PyObject* self, PyObject* args) {
+  PyObject *seed = nullptr, *offset = nullptr;
+  client::RandomPlace place;
+  if (!PyArg_ParseTuple(args, "O|O", &seed, &offset) ||
+      !AsWord(seed, &place.seed) ||
+      (offset != nullptr && !AsWord(offset, &place.offset))) {
+    return nullptr;
+  }
+  return FromStatus(SessionOf(self).SetRandom(place));
 }
 
 PyObject* SessionKeep(PyObject* self, PyObject* args) {
@@ -202,7 +205,9 @@ PyMethodDef g_methods[] = {
      "Leaves the session; with keep it stays on the daemon for attach."},
     {"synchronize", SessionSynchronize, METH_NOARGS,
      "Waits until everything submitted so far is done."},
-    {"manual_seed", SessionSeed, METH_O, "Seeds the random stream."},
+    {"manual_seed", SessionSeed, METH_VARARGS,
+     "manual_seed($self, seed, offset=0, /)\n--\n\n"
+     "Seeds the random stream; with an offset, goes on from there."},
     {"keep", SessionKeep, METH_VARARGS,
      "keep($self, name, tensor, /)\n--\n\n"
      "Keeps a tensor under a name for a later client; None drops it."},

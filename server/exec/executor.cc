@@ -65,7 +65,8 @@ absl::Status Executor::Apply(const v1::Command& command) {
     case v1::Command::kKeep:
       return ApplyKeep(command.keep());
     case v1::Command::kSetSeed:
-      runner_.SetSeed(command.set_seed().seed());
+      runner_.SetRandom(
+          {command.set_seed().seed(), command.set_seed().offset()});
       return absl::OkStatus();
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
@@ -180,7 +181,15 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
         "[", schema.name, "] there is no ",
         call.inplace() ? "in-place" : "out-of-place", " form of this op"));
   }
-  return runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
+  if (!call.has_random()) {
+    return runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
+  }
+  const PhiloxState own = runner_.random();
+  runner_.SetRandom({call.random().seed(), call.random().offset()});
+  absl::Status status =
+      runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
+  runner_.SetRandom(own);
+  return status;
 }
 
 absl::Status Executor::ApplyPut(const v1::Put& put) {

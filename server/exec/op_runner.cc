@@ -305,8 +305,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   }
   PhiloxState philox = philox_;
   if (schema.has(kRandom) && !views.empty()) {
-    // One counter per element, whatever the kernel does with it.
-    philox_.offset += std::max<int64_t>(views[0].spec->numel(), 1);
+    philox_.offset += RandomCounters(*views[0].spec);
   }
   status = device_->Launch(kStream, philox, attrs, prepared.views, views);
   if (!status.ok()) {

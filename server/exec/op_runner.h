@@ -57,7 +57,9 @@ class OpRunner final : public OpSink {
     return NewTensor(std::move(spec), allocator_);
   }
 
-  void SetSeed(uint64_t seed) { philox_ = {seed, 0}; }
+  // The session's stream, from which the next random op draws.
+  const PhiloxState& random() const { return philox_; }
+  void SetRandom(PhiloxState random) { philox_ = random; }
   uint64_t ops_run() const { return ops_run_; }
 
  private:

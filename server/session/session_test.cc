@@ -381,6 +381,36 @@ TEST_F(SessionTest, SameSeedSameNumbers) {
   EXPECT_EQ(first, second);
 }
 
+TEST_F(SessionTest, AnOpsOwnStreamLeavesTheSessionsAlone) {
+  const auto draw = [&](uint64_t handle, const v1::RandomState* random) {
+    v1::OpCall* call = Op(OpId::rand, {}, handle);
+    v1::Attr* size = call->add_attrs();
+    size->set_slot(0);
+    size->mutable_ints()->add_values(5);
+    if (random != nullptr) *call->mutable_random() = *random;
+    return Values(handle);
+  };
+  Add()->mutable_set_seed()->set_seed(42);
+  const V first = draw(1, nullptr), second = draw(2, nullptr);
+  Add()->mutable_set_seed()->set_seed(42);
+  EXPECT_EQ(draw(3, nullptr), first);
+  v1::RandomState random;
+  random.set_seed(42);
+  random.set_offset(5);
+  EXPECT_EQ(draw(4, &random), second);
+  random.set_seed(7);
+  random.set_offset(~uint64_t{0});  // goes on at 0
+  EXPECT_NE(draw(5, &random), second);
+  EXPECT_EQ(draw(6, nullptr), second);
+  Add()->mutable_set_seed()->set_seed(42);
+  EXPECT_EQ(draw(7, nullptr), first);
+  // An op that fails leaves the session's stream alone as well.
+  v1::OpCall* call = Op(OpId::rand, {}, 8);
+  *call->mutable_random() = random;
+  EXPECT_TRUE(Read(8).has_status());
+  EXPECT_EQ(draw(9, nullptr), second);
+}
+
 TEST_F(SessionTest, AClientThatTakesNoResultsIsEnded) {
   Session::Options options;
   options.inline_limit_bytes = 64 << 20;

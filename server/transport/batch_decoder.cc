@@ -116,6 +116,15 @@ bool DecodeOp(Cursor cursor, v1::OpCall* op) {
         if (!cursor.Varint(&value)) return false;
         op->set_inplace(value != 0);
         break;
+      case BytesTag(v1::OpCall::kRandomFieldNumber): {
+        Cursor random(nullptr, nullptr);
+        // A second one would be merged into the first.
+        if (op->has_random() || !cursor.Bytes(&random) ||
+            !ParseMessage(random, op->mutable_random())) {
+          return false;
+        }
+        break;
+      }
       default:
         return false;
     }

@@ -43,6 +43,10 @@ void FillOp(Random* random, v1::OpCall* op) {
   op->set_outputs(Number(random));
   op->set_record((*random)() % 2);
   op->set_inplace((*random)() % 2);
+  if ((*random)() % 4 == 0) {
+    op->mutable_random()->set_seed(Number(random));
+    op->mutable_random()->set_offset(Number(random));
+  }
   for (int i = (*random)() % 40 == 0 ? 20 : (*random)() % 3; i > 0; --i) {
     v1::Attr* attr = op->add_attrs();
     attr->set_slot(i);

@@ -9,7 +9,6 @@ Every function returns the tensor it was given.
 import math
 
 import holdfast
-from holdfast.errors import UnsupportedError
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -35,21 +34,18 @@ def calculate_gain(nonlinearity, param=None):
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Uniform numbers in [a, b)."""
-    _refuse_generator("uniform_", generator)
     with holdfast.no_grad():
-        return tensor.uniform_(a, b)
+        return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Normal numbers."""
-    _refuse_generator("normal_", generator)
     with holdfast.no_grad():
-        return tensor.normal_(mean, std)
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal numbers limited to [a, b], by inverting the distribution function."""
-    _refuse_generator("trunc_normal_", generator)
 
     def phi(x):
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -57,8 +53,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     low, high = phi((a - mean) / std), phi((b - mean) / std)
     with holdfast.no_grad():
         uniform = holdfast.empty(tuple(tensor.shape), dtype=tensor.dtype)
-        uniform.uniform_(2 * low - 1, 2 * high - 1)
-        values = _erfinv(uniform) * (std * math.sqrt(2.0)) + mean
+        uniform.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+        values = uniform.erfinv() * (std * math.sqrt(2.0)) + mean
         return tensor.copy_(values.clamp(a, b))
 
 
@@ -141,20 +137,3 @@ def _calculate_correct_fan(tensor, mode):
             f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
         )
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
-
-
-def _refuse_generator(name, generator):
-    if generator is not None:
-        raise UnsupportedError(
-            f"holdfast has no init.{name}(generator=...); use holdfast.manual_seed."
-        )
-
-
-def _erfinv(y):
-    """Inverse of erf: Winitzki's approximation, then Newton steps."""
-    log = (-y * y).log1p()
-    first = 2 / (math.pi * 0.147) + log / 2
-    x = y.sign() * ((first * first - log / 0.147).sqrt() - first).sqrt()
-    for _ in range(2):
-        x = x - (x.erf() - y) * (x * x).exp() * (math.sqrt(math.pi) / 2)
-    return x

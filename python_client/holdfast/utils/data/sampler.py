@@ -5,7 +5,7 @@
 
 import holdfast
 
-from .order import permutation, python_random
+from .order import permutation
 
 
 class Sampler:
@@ -67,11 +67,8 @@ class RandomSampler(Sampler):
         size = len(self.data_source)
         left = self.num_samples
         if self.replacement:
-            if self.generator is None:
-                yield from holdfast.randint(0, size, (left,)).tolist()
-            else:
-                draw = python_random(self.generator).randrange
-                yield from (draw(size) for _ in range(left))
+            draws = holdfast.randint(0, size, (left,), generator=self.generator)
+            yield from draws.tolist()
             return
         while left > 0:
             order = permutation(size, self.generator)[:left]
@@ -120,15 +117,11 @@ class WeightedRandomSampler(Sampler):
             )
 
     def __iter__(self):
-        if self.generator is None:
-            uniform = holdfast.rand(
-                (self.num_samples if self.replacement else len(self.weights),),
-                dtype=holdfast.float64,
-            ).tolist()
-        else:
-            draw = python_random(self.generator).random
-            count = self.num_samples if self.replacement else len(self.weights)
-            uniform = [draw() for _ in range(count)]
+        uniform = holdfast.rand(
+            (self.num_samples if self.replacement else len(self.weights),),
+            dtype=holdfast.float64,
+            generator=self.generator,
+        ).tolist()
         if self.replacement:
             return iter(_inverse(self.weights, uniform))
         # Efraimidis & Spirakis 2006: the largest u^(1/w) are the sample.
