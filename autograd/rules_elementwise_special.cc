@@ -4,6 +4,7 @@
 // Gradients of trigonometric, hyperbolic and special functions. g is the
 // gradient of the output y, x (or a, b) the inputs.
 #include <cmath>
+#include <string>
 
 #include "autograd/rule_ops.h"
 #include "ops/op_id.h"
@@ -136,6 +137,68 @@ HOLDFAST_GRAD(copysign, Bit(0), Bit(0)) {
   const Value flat = Binary(c, OpId::eq, y, int64_t{0});
   const Value slope = Where(c, flat, int64_t{0}, Div(c, y, a));
   SetBroadcast(c, 0, Mul(c, c.grad(), slope));
+}
+
+namespace {
+
+Value Special(GradContext& c, const Value& x, const char* function) {
+  if (!x) return nullptr;
+  return c.Call(OpId::special_function, {x},
+                {{"function", std::string(function)}});
+}
+
+// y / x, and 1/2 where x is 0: a Bessel function of order 1 over its argument.
+Value OverArgument(GradContext& c, const Value& y, const Value& x) {
+  const Value zero = Equal(c, x, int64_t{0});
+  return Where(c, zero, 0.5, Div(c, y, Where(c, zero, 1.0, x)));
+}
+
+}  // namespace
+
+// g times the derivative: DLMF 10.6.2, 10.6.3, 10.29.2, 10.29.3, 7.10.2
+HOLDFAST_GRAD(special_function, Bit(0), Bit(0)) {
+  const std::string& function = c.attrs().Str("function");
+  static const double kRootPi = std::sqrt(std::acos(-1.0));
+  const Value x = c.input(0), y = c.output();
+  if (!x || !y) return;
+  Value slope;
+  if (function == "bessel_j0") {
+    slope = Neg(c, Special(c, x, "bessel_j1"));
+  } else if (function == "bessel_j1") {
+    slope = Sub(c, Special(c, x, "bessel_j0"), OverArgument(c, y, x));
+  } else if (function == "bessel_y0") {
+    slope = Neg(c, Special(c, x, "bessel_y1"));
+  } else if (function == "bessel_y1") {
+    slope = Sub(c, Special(c, x, "bessel_y0"), Div(c, y, x));
+  } else if (function == "i0") {
+    slope = Special(c, x, "i1");
+  } else if (function == "i1") {
+    slope = Sub(c, Special(c, x, "i0"), OverArgument(c, y, x));
+  } else if (function == "i0e") {
+    slope = Sub(c, Special(c, x, "i1e"), Mul(c, Unary(c, OpId::sign, x), y));
+  } else if (function == "i1e") {
+    slope =
+        Sub(c, Special(c, x, "i0e"),
+            Add(c, Mul(c, Unary(c, OpId::sign, x), y), OverArgument(c, y, x)));
+  } else if (function == "modified_bessel_k0") {
+    slope = Neg(c, Special(c, x, "modified_bessel_k1"));
+  } else if (function == "modified_bessel_k1") {
+    slope = Neg(c, Add(c, Special(c, x, "modified_bessel_k0"), Div(c, y, x)));
+  } else if (function == "scaled_modified_bessel_k0") {
+    slope = Sub(c, y, Special(c, x, "scaled_modified_bessel_k1"));
+  } else if (function == "scaled_modified_bessel_k1") {
+    slope = Sub(c, Sub(c, y, Special(c, x, "scaled_modified_bessel_k0")),
+                Div(c, y, x));
+  } else if (function == "erfcx") {
+    slope = Sub(c, Mul(c, Mul(c, x, y), 2.0), 2.0 / kRootPi);
+  } else if (function == "log_ndtr") {  // sqrt(2/pi) / erfcx(-x / sqrt(2))
+    const Value scaled = Special(c, Mul(c, x, -std::sqrt(0.5)), "erfcx");
+    slope = Div(c, std::sqrt(2.0) / kRootPi, scaled);
+  } else {  // ndtri: sqrt(2 pi) exp(y^2 / 2)
+    slope = Mul(c, Unary(c, OpId::exp, Mul(c, Square(c, y), 0.5)),
+                std::sqrt(2.0) * kRootPi);
+  }
+  c.Set(0, Mul(c, c.grad(), slope));
 }
 
 // In q: -s g zeta(s + 1, q). No closed form is known for s.

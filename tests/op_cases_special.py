@@ -41,8 +41,6 @@ for op, reference, x in [
     ("sinc", np.sinc, nonzero),
     ("entr", sp.entr, positive),
     ("ndtr", sp.ndtr, (3, 4)),
-    ("ndtri", sp.ndtri, away_from([], (3, 4), 0.05, 0.95)),
-    ("log_ndtr", sp.log_ndtr, away_from([], (3, 4), -30, 3)),
     ("arcsin", np.arcsin, inside),
     ("arccos", np.arccos, inside),
     ("arctan", np.arctan, inside),
@@ -54,7 +52,7 @@ for op, reference, x in [
     ("rad2deg", np.rad2deg, (3, 4)),
     ("square", np.square, (3, 4)),
 ]:
-    case(op, unary(op), reference, x, second=op != "log_ndtr")
+    case(op, unary(op), reference, x)
     data = x if isinstance(x, np.ndarray) else np.linspace(-2, 2, 12).reshape(x)
     case(
         op,
@@ -65,6 +63,45 @@ for op, reference, x in [
         second=False,
     )
     case(op, unary(op), reference, np.zeros((0, 3)), grad=(), label=" empty")
+
+# The functions that share a row; wide is on both sides of where formulas change.
+wide = away_from([0], (4, 6), -40, 40)
+growing = away_from([], (4, 6), 0.05, 40)
+for op, reference, x in [
+    ("bessel_j0", sp.j0, wide),
+    ("bessel_j1", sp.j1, wide),
+    ("bessel_y0", sp.y0, growing),
+    ("bessel_y1", sp.y1, growing),
+    ("i0", sp.i0, away_from([0], (3, 4), -4, 4)),
+    ("i0e", sp.i0e, wide),
+    ("i1", sp.i1, away_from([0], (3, 4), -4, 4)),
+    ("i1e", sp.i1e, wide),
+    ("modified_bessel_k0", sp.k0, away_from([], (3, 4), 0.2, 4)),
+    ("modified_bessel_k1", sp.k1, away_from([], (3, 4), 0.2, 4)),
+    ("scaled_modified_bessel_k0", sp.k0e, growing),
+    ("scaled_modified_bessel_k1", sp.k1e, growing),
+    ("erfcx", sp.erfcx, away_from([], (4, 6), -3, 40)),
+    ("log_ndtr", sp.log_ndtr, away_from([], (4, 6), -30, 3)),
+    ("ndtri", sp.ndtri, away_from([], (3, 4), 0.05, 0.95)),
+    ("modified_bessel_i1", sp.i1, away_from([0], (3, 4), -4, 4)),
+    ("spherical_bessel_j0", lambda a: sp.spherical_jn(0, a), nonzero),
+]:
+    case(
+        "special_function",
+        lambda hf, a, op=op: getattr(hf.special, op)(a),
+        reference,
+        x,
+        label=" " + op,
+    )
+case("i0", unary("i0"), sp.i0, nonzero)
+case(
+    "special_function",
+    lambda hf, a: hf.special.i0e(a.t()[::2]),
+    lambda a: sp.i0e(a.T[::2]),
+    wide,
+    label=" strided",
+    second=False,
+)
 
 case(
     "polygamma",

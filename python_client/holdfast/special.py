@@ -5,6 +5,7 @@
 
 import holdfast as _hf
 from holdfast import missing
+from holdfast.special_functions import NAMED, spherical_bessel_j0  # noqa: F401
 
 for _name, _target in {
     "digamma": "digamma",
@@ -17,13 +18,11 @@ for _name, _target in {
     "expm1": "expm1",
     "gammaln": "lgamma",
     "log1p": "log1p",
-    "log_ndtr": "log_ndtr",
     "log_softmax": "log_softmax",
     "logit": "logit",
     "logsumexp": "logsumexp",
     "multigammaln": "mvlgamma",
     "ndtr": "ndtr",
-    "ndtri": "ndtri",
     "polygamma": "polygamma",
     "psi": "digamma",
     "round": "round",
@@ -34,5 +33,6 @@ for _name, _target in {
     "zeta": "zeta",
 }.items():
     globals()[_name] = getattr(_hf, _target)
+globals().update(NAMED)
 
 __getattr__ = missing.module_getattr("torch.special")

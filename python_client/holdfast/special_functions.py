@@ -47,6 +47,11 @@ def sinc(input):
     return _ops.where(zero, 1.0, _ops.div(_ops.sin(safe), safe))
 
 
+def spherical_bessel_j0(input):
+    """sin(x) / x, 1 at 0."""
+    return sinc(input * (1 / math.pi))
+
+
 @both
 def heaviside(input, values):
     """0 below 0, 1 above, `values` at 0. Not differentiable."""
@@ -125,28 +130,6 @@ def ndtr(input):
 
 
 @both
-def ndtri(input):
-    """Inverse of ndtr."""
-    return _ops.erfinv(input * 2 - 1) * math.sqrt(2.0)
-
-
-@both
-def log_ndtr(input):
-    """log(ndtr(input)); far below 0 from the asymptotic series of erfc."""
-    # Where erfc would leave the type's range, or nearly.
-    edge = -20.0 if input.dtype is _C.float64 else -10.0
-    far = _ops.lt(input, edge)
-    x = _ops.where(far, input, edge)
-    inverse = 1 / (x * x)
-    series = 1.0
-    for odd in (11, 9, 7, 5, 3, 1):  # 1 - 1/x^2 (1 - 3/x^2 (1 - 5/x^2 (...)))
-        series = 1 - odd * inverse * series
-    tail = -0.5 * x * x - _ops.log(-x) - 0.5 * math.log(2 * math.pi) + _ops.log(series)
-    near = _ops.log(ndtr(_ops.where(far, 0.0, input)))
-    return _ops.where(far, tail, near)
-
-
-@both
 def polygamma(n, input=None):
     """The n-th derivative of digamma (n >= 0); gradients of any order."""
     if isinstance(n, Tensor):  # the method: x.polygamma(n)
@@ -169,5 +152,41 @@ def mvlgamma(input, p):
     return total
 
 
-for _f in (sinc, heaviside, float_power, ldexp, polygamma, mvlgamma):
+# Rows of the table share one op, which is told the name.
+_NAMED = {
+    "bessel_j0": "Bessel function of the first kind of order 0.",
+    "bessel_j1": "Bessel function of the first kind of order 1.",
+    "bessel_y0": "Bessel function of the second kind of order 0; NaN below 0.",
+    "bessel_y1": "Bessel function of the second kind of order 1; NaN below 0.",
+    "i0": "Modified Bessel function of the first kind of order 0.",
+    "i0e": "i0(x) exp(-|x|).",
+    "i1": "Modified Bessel function of the first kind of order 1.",
+    "i1e": "i1(x) exp(-|x|).",
+    "modified_bessel_k0": "Modified Bessel function of the second kind of order 0.",
+    "modified_bessel_k1": "Modified Bessel function of the second kind of order 1.",
+    "scaled_modified_bessel_k0": "modified_bessel_k0(x) exp(x).",
+    "scaled_modified_bessel_k1": "modified_bessel_k1(x) exp(x).",
+    "erfcx": "erfc(x) exp(x^2), without overflow above 0.",
+    "log_ndtr": "log(ndtr(x)), exact far below 0.",
+    "ndtri": "Inverse of ndtr.",
+}
+NAMED = {}
+
+
+def _named(name, doc):
+    def function(input, *, out=None):
+        return _ops.special_function(input, name, out=out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} Elementwise; integers become float32."
+    return function
+
+
+for _name, _doc in _NAMED.items():
+    NAMED[_name] = _named(_name, _doc)
+NAMED["modified_bessel_i0"], NAMED["modified_bessel_i1"] = NAMED["i0"], NAMED["i1"]
+both(NAMED["i0"])
+
+
+for _f in (sinc, heaviside, NAMED["i0"], float_power, ldexp, polygamma, mvlgamma):
     inplace_of(_f)
