@@ -22,7 +22,9 @@ absl::Status CheckMatrix(const Attrs& attrs, SpecList inputs, int slot) {
                    attrs.schema().params[slot].name,
                    " must have at least 2 dimensions.");
   }
-  if (!IsFloat(a.dtype)) {
+  // eig makes complex numbers, of real matrices.
+  const bool complex = IsComplex(a.dtype) && !attrs.schema().has(kNoGrad);
+  if (!IsFloat(a.dtype) && !complex) {
     return Invalid(attrs, inputs, "Expected a floating point tensor as input. ",
                    "Got ", TorchTypeName(a.dtype));
   }

@@ -91,4 +91,67 @@ case(
     lambda a: (np.abs(a) ** 3).sum(0) ** (1 / 3),
     np.array([[1 + 2j, 3 - 1j], [0.5j, 2]]),
     grad=(),
+
+# ---- products and systems of complex matrices; sizes on both sides of blocks
+
+for op, expression, first, second in [
+    ("matmul", lambda hf, a, b: a @ b, (3, 4, 2), (4, 5, 2)),
+    ("matmul", lambda hf, a, b: a @ b, (2, 1, 3, 4, 2), (3, 4, 2, 2)),
+    ("matmul", lambda hf, a, b: a @ b, (4, 2), (2, 4, 3, 2)),
+    ("matmul", lambda hf, a, b: a @ b, (3, 4, 2), (4, 2)),
+    ("matmul", lambda hf, a, b: a @ b.T, (3, 4, 2), (5, 4, 2)),
+    ("matmul", lambda hf, a, b: a[:, ::2] @ b[::2], (3, 4, 2), (4, 5, 2)),
+    ("matmul", lambda hf, a, b: a @ b, (0, 3, 2), (3, 2, 2)),
+    ("matmul", lambda hf, a, b: a @ b, (3, 0, 2), (0, 2, 2)),
+    ("linear", lambda hf, a, b: hf.nn.functional.linear(a, b), (3, 4, 2), (5, 4, 2)),
+]:
+    case(
+        op,
+        lambda hf, a, b, f=expression: hf.view_as_real(f(hf, made(hf, a), made(hf, b))),
+        (lambda a, b: parts(pairs(a) @ pairs(b).T))
+        if op == "linear"
+        else lambda a, b, f=expression: parts(f(np, pairs(a), pairs(b))),
+        first,
+        second,
+        label=" complex",
+    )
+case(
+    "vdot",
+    lambda hf, a, b: hf.view_as_real(hf.vdot(made(hf, a), made(hf, b))),
+    lambda a, b: parts(np.vdot(pairs(a), pairs(b))),
+    (4, 2),
+    (4, 2),
+)
+regular = np.random.default_rng(8).standard_normal((2, 3, 3, 2))
+regular[..., 0] += 3 * np.eye(3)
+for op, ours, reference, operands in [
+    ("linalg.inv", lambda hf, a: hf.linalg.inv(a), np.linalg.inv, ()),
+    ("linalg.det", lambda hf, a: hf.linalg.det(a), np.linalg.det, ()),
+    (
+        "linalg_solve",
+        lambda hf, a, b: hf.linalg.solve(a, b),
+        np.linalg.solve,
+        ((2, 3, 2, 2),),
+    ),
+    (
+        "linalg_solve_triangular",
+        lambda hf, a, b: hf.linalg.solve_triangular(a, b, upper=True),
+        lambda a, b: np.linalg.solve(np.triu(a), b),
+        ((2, 3, 2, 2),),
+    ),
+]:
+    case(
+        op,
+        lambda hf, *x, f=ours: hf.view_as_real(f(hf, *(made(hf, a) for a in x))),
+        lambda *x, f=reference: parts(f(*(pairs(a) for a in x))),
+        regular,
+        *operands,
+        label=" complex",
+    )
+case(
+    "slogdet",
+    lambda hf, a: hf.slogdet(made(hf, a))[1],
+    lambda a: np.linalg.slogdet(pairs(a))[1],
+    regular,
+    label=" complex",
 )

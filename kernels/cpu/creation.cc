@@ -53,7 +53,7 @@ HOLDFAST_CPU_KERNEL(eye) {
   FillStrided(context, AttrValue(false), outputs[0]);
   const TensorSpec& spec = *outputs[0].spec;
   const int64_t diagonal = std::min(spec.shape[0], spec.shape[1]);
-  return DispatchDType(spec.dtype, [&](auto tag) -> absl::Status {
+  return DispatchWithComplex(spec.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < diagonal; ++i) {
       outputs[0].as<T>()[i * (spec.shape[1] + 1)] = T(1);

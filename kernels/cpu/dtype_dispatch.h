@@ -118,6 +118,20 @@ inline auto DispatchFloat(DType dtype, F&& fn)
   }
 }
 
+// float32 and float64, and the complex types.
+template <typename F>
+inline auto DispatchField(DType dtype, F&& fn)
+    -> decltype(fn(TypeTag<float>{})) {
+  switch (dtype) {
+    case DType::kComplex64:
+      return fn(TypeTag<Complex<float>>{});
+    case DType::kComplex128:
+      return fn(TypeTag<Complex<double>>{});
+    default:
+      return DispatchFloat(dtype, fn);
+  }
+}
+
 // int32 and int64 only.
 template <typename F>
 inline auto DispatchIndex(DType dtype, F&& fn)

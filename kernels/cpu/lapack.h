@@ -12,6 +12,8 @@
 
 #include <cstddef>
 
+#include "ops/complex.h"
+
 namespace holdfast {
 namespace lapack {
 
@@ -30,7 +32,8 @@ class OneThread {
 };
 
 // Fortran passes the lengths of strings after the other arguments.
-#define HOLDFAST_LAPACK(T, name)                                               \
+// What real and complex matrices share; 'T' transposes without conjugating.
+#define HOLDFAST_LAPACK_FIELD(T, name)                                         \
   extern "C" {                                                                 \
   void name(gemm_)(const char*, const char*, const int*, const int*,           \
                    const int*, const T*, const T*, const int*, const T*,       \
@@ -38,11 +41,32 @@ class OneThread {
   void name(trsm_)(const char*, const char*, const char*, const char*,         \
                    const int*, const int*, const T*, const T*, const int*, T*, \
                    const int*, size_t, size_t, size_t, size_t);                \
+  void name(getrf_)(const int*, const int*, T*, const int*, int*, int*);       \
+  }                                                                            \
+  inline void gemm(char ta, char tb, int m, int n, int k, T alpha, const T* a, \
+                   int lda, const T* b, int ldb, T beta, T* c, int ldc) {      \
+    name(gemm_)(&ta, &tb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c,      \
+                &ldc, 1, 1);                                                   \
+  }                                                                            \
+  inline void trsm(char side, char uplo, char trans, char diag, int m, int n,  \
+                   const T* a, int lda, T* b, int ldb) {                       \
+    const T one = 1;                                                           \
+    name(trsm_)(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb,   \
+                1, 1, 1, 1);                                                   \
+  }                                                                            \
+  inline int getrf(int m, int n, T* a, int lda, int* pivots) {                 \
+    int info = 0;                                                              \
+    name(getrf_)(&m, &n, a, &lda, pivots, &info);                              \
+    return info;                                                               \
+  }
+
+#define HOLDFAST_LAPACK(T, name)                                               \
+  HOLDFAST_LAPACK_FIELD(T, name)                                               \
+  extern "C" {                                                                 \
   void name(syrk_)(const char*, const char*, const int*, const int*, const T*, \
                    const T*, const int*, const T*, T*, const int*, size_t,     \
                    size_t);                                                    \
   void name(potrf_)(const char*, const int*, T*, const int*, int*, size_t);    \
-  void name(getrf_)(const int*, const int*, T*, const int*, int*, int*);       \
   void name(geqrf_)(const int*, const int*, T*, const int*, T*, T*,            \
                     const int*, int*);                                         \
   void name(orgqr_)(const int*, const int*, const int*, T*, const int*,        \
@@ -63,17 +87,6 @@ class OneThread {
                    T*, T*, const int*, T*, const int*, T*, const int*, int*,   \
                    size_t, size_t);                                            \
   }                                                                            \
-  inline void gemm(char ta, char tb, int m, int n, int k, T alpha, const T* a, \
-                   int lda, const T* b, int ldb, T beta, T* c, int ldc) {      \
-    name(gemm_)(&ta, &tb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c,      \
-                &ldc, 1, 1);                                                   \
-  }                                                                            \
-  inline void trsm(char side, char uplo, char trans, char diag, int m, int n,  \
-                   const T* a, int lda, T* b, int ldb) {                       \
-    const T one = 1;                                                           \
-    name(trsm_)(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb,   \
-                1, 1, 1, 1);                                                   \
-  }                                                                            \
   inline void syrk(char uplo, char trans, int n, int k, T alpha, const T* a,   \
                    int lda, T beta, T* c, int ldc) {                           \
     name(syrk_)(&uplo, &trans, &n, &k, &alpha, a, &lda, &beta, c, &ldc, 1, 1); \
@@ -81,11 +94,6 @@ class OneThread {
   inline int potrf(char uplo, int n, T* a, int lda) {                          \
     int info = 0;                                                              \
     name(potrf_)(&uplo, &n, a, &lda, &info, 1);                                \
-    return info;                                                               \
-  }                                                                            \
-  inline int getrf(int m, int n, T* a, int lda, int* pivots) {                 \
-    int info = 0;                                                              \
-    name(getrf_)(&m, &n, a, &lda, pivots, &info);                              \
     return info;                                                               \
   }                                                                            \
   inline int geqrf(int m, int n, T* a, int lda, T* tau, T* work, int lwork) {  \
@@ -141,6 +149,14 @@ HOLDFAST_LAPACK(double, HOLDFAST_DOUBLE)
 #undef HOLDFAST_SINGLE
 #undef HOLDFAST_DOUBLE
 #undef HOLDFAST_LAPACK
+
+#define HOLDFAST_SINGLE(name) c##name
+#define HOLDFAST_DOUBLE(name) z##name
+HOLDFAST_LAPACK_FIELD(Complex<float>, HOLDFAST_SINGLE)
+HOLDFAST_LAPACK_FIELD(Complex<double>, HOLDFAST_DOUBLE)
+#undef HOLDFAST_SINGLE
+#undef HOLDFAST_DOUBLE
+#undef HOLDFAST_LAPACK_FIELD
 
 }  // namespace lapack
 }  // namespace holdfast

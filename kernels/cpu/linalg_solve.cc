@@ -104,7 +104,7 @@ HOLDFAST_CPU_KERNEL(linalg_lu_factor) {
   absl::Status s =
       MakeContiguous(context, inputs[0], out.spec->dtype, &spec, &in);
   if (!s.ok() || k == 0) return s;
-  return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchField(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const auto factor = [&](int64_t i, T* a) -> absl::Status {
       TransposeMatrix(in.as<T>() + i * m * n, m, n, a);
@@ -158,7 +158,7 @@ HOLDFAST_CPU_KERNEL(linalg_solve) {
   const absl::Span<const int64_t> batch =
       absl::MakeConstSpan(out.spec->shape).first(out.spec->rank() - 2);
   const Dims strides = BatchStrides(*a.spec, batch.size());
-  return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchField(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const auto solve = [&](int64_t i, T* lu) -> absl::Status {
       std::copy_n(a.as<T>() + OffsetOf(batch, strides, i), n * n, lu);
@@ -210,7 +210,7 @@ HOLDFAST_CPU_KERNEL(linalg_solve_triangular) {
   const char uplo = layout.trans == 'N' ? Flipped(own) : own;
   const char diag = attrs.Bool("unitriangular") ? 'U' : 'N';
   const int64_t n = MatrixRows(*a.spec);
-  return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchField(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const auto solve = [&](int64_t i, T*) -> absl::Status {
       tiled::Trsm(context, side, uplo, layout.trans, diag, k, m,

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matmul and linear. float32 goes to oneDNN, which takes row- and column-major
-// operands as they lie; everything else to gemm.h.
+// operands as they lie, complex numbers to BLAS; everything else to gemm.h.
 #include <omp.h>
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "absl/status/status.h"
@@ -16,6 +17,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
+#include "kernels/cpu/tiled_lapack.h"
 #include "ops/op_id.h"
 
 namespace holdfast {
@@ -181,11 +183,67 @@ absl::Status MatmulPrimitive(KernelContext& context,
                 const_cast<float*>(call.bias)});
 }
 
-// One product. `workspace` is asked for only where gemm.h does the work.
+// Room for operands that BLAS does not take as they lie.
+template <typename T>
+size_t WorkspaceBytes(const Products& p) {
+  if constexpr (kIsComplex<T>) {
+    return (p.m * p.k + p.k * p.n) * sizeof(T);
+  } else {
+    return GemmWorkspaceBytes<T>(p.n, p.k);
+  }
+}
+
+// A row-major product is the column-major one of the operands exchanged.
+template <typename T>
+absl::Status ComplexProduct(KernelContext& context, GemmCall<T> call,
+                            T* workspace) {
+  constexpr int64_t kMax = std::numeric_limits<int>::max();
+  for (int64_t i = 0; call.bias != nullptr && i < call.m; ++i) {
+    for (int64_t j = 0; j < call.n; ++j) {
+      call.c[i * call.c_row + j] = call.bias[j * call.bias_stride];
+    }
+  }
+  char ta, tb;
+  dnnl_dim_t lda, ldb;
+  const auto pack = [](const T* from, int64_t rows, int64_t cols, int64_t row,
+                       int64_t col, T* to) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < cols; ++j) {
+        to[i * cols + j] = from[i * row + j * col];
+      }
+    }
+  };
+  if (!BlasLayout(call.m, call.k, call.a_row, call.a_col, &ta, &lda)) {
+    pack(call.a, call.m, call.k, call.a_row, call.a_col, workspace);
+    call.a = workspace;
+    ta = 'N';
+    lda = call.k;
+  }
+  if (!BlasLayout(call.k, call.n, call.b_row, call.b_col, &tb, &ldb)) {
+    T* packed = workspace + call.m * call.k;
+    pack(call.b, call.k, call.n, call.b_row, call.b_col, packed);
+    call.b = packed;
+    tb = 'N';
+    ldb = call.n;
+  }
+  if (std::max({call.m, call.n, call.k, lda, ldb, call.c_row}) > kMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[matmul] sides of complex matrices must be below 2^31. Got m=", call.m,
+        ", n=", call.n, ", k=", call.k));
+  }
+  const lapack::OneThread one;
+  tiled::Gemm(context, tb, ta, static_cast<int>(call.n),
+              static_cast<int>(call.m), static_cast<int>(call.k), T(1), call.b,
+              static_cast<int>(ldb), call.a, static_cast<int>(lda),
+              T(call.bias == nullptr ? 0 : 1), call.c,
+              static_cast<int>(call.c_row));
+  return absl::OkStatus();
+}
+
+// `workspace` is asked for only where gemm.h does the work.
 template <typename T, typename Workspace>
-absl::Status Product(KernelContext& context, const GemmCall<T>& call,
-                     Workspace workspace) {
-  if (call.m == 0 || call.n == 0) return absl::OkStatus();
+absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
+                         Workspace workspace) {
   if (call.k == 0 || call.m * call.n <= kTinyGemm / call.k) {
     TinyGemm(call);
     return absl::OkStatus();
@@ -224,6 +282,31 @@ absl::Status Product(KernelContext& context, const GemmCall<T>& call,
   return absl::OkStatus();
 }
 
+// One product.
+template <typename T, typename Workspace>
+absl::Status Product(KernelContext& context, const GemmCall<T>& call,
+                     Workspace workspace) {
+  if (call.m == 0 || call.n == 0) return absl::OkStatus();
+  if constexpr (kIsComplex<T>) {
+    if (call.k == 0) {
+      for (int64_t i = 0; i < call.m; ++i) {
+        for (int64_t j = 0; j < call.n; ++j) {
+          call.c[i * call.c_row + j] =
+              call.bias == nullptr ? T(0) : call.bias[j * call.bias_stride];
+        }
+      }
+      return absl::OkStatus();
+    }
+    T* memory = static_cast<T*>(workspace());
+    if (memory == nullptr) {
+      return absl::ResourceExhaustedError("no scratch memory for a product");
+    }
+    return ComplexProduct(context, call, memory);
+  } else {
+    return RealProduct(context, call, workspace);
+  }
+}
+
 class SingleThread : public KernelContext {
  public:
   void* Scratch(size_t) override { return nullptr; }
@@ -244,8 +327,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
   call.bias = bias;
   call.bias_stride = bias_stride;
   const int64_t count = p.count();
-  const size_t workspace_bytes =
-      (GemmWorkspaceBytes<T>(p.n, p.k) + 63) / 64 * 64;
+  const size_t workspace_bytes = (WorkspaceBytes<T>(p) + 63) / 64 * 64;
   if (p.batch.empty()) {
     call.a = a;
     call.b = b;
@@ -277,7 +359,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
       }
     }
   };
-  const bool tiny = cost <= kTinyGemm;
+  const bool tiny = !kIsComplex<T> && cost <= kTinyGemm;
   if (!tiny) {
     workspaces =
         static_cast<char*>(context.Scratch(workspace_bytes * threads + 64));
@@ -309,7 +391,7 @@ using Arithmetic = typename std::conditional_t<
 absl::Status DispatchProducts(KernelContext& context, const Products& p,
                               const TensorView& a, const TensorView& b,
                               const TensorView& bias, const TensorView& out) {
-  return DispatchDType(out.spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchWithComplex(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {
       return UnsupportedDType<absl::Status>();

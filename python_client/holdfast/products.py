@@ -6,7 +6,7 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import both, function, inplace_of, reject
+from holdfast._registry import accepts_out, both, function, inplace_of
 
 _ops = _C.ops
 
@@ -51,6 +51,10 @@ def dot(input, tensor):
     """Sum of the products of two vectors."""
     _check_rank("dot", (input, 1), (tensor, 1))
     return _ops.matmul(input, tensor)
+
+
+def _conjugate(x):
+    return _ops.conj(x) if x.is_complex() else x
 
 
 @both(names=("ger",))
@@ -115,16 +119,16 @@ for _f in (addmm, addmv, addbmm, baddbmm, addr):
 
 
 @both
-def vdot(input, other, *, out=None):
-    """dot(): the conjugate of real numbers is themselves."""
-    reject("vdot", out=out)
-    return dot(input, other)
+@accepts_out
+def vdot(input, other):
+    """Sum of the products of two vectors, the first one conjugated."""
+    return dot(_conjugate(input), other)
 
 
 @both
-def inner(input, other, *, out=None):
+@accepts_out
+def inner(input, other):
     """Sums of products over the last dimensions; plain products with a scalar."""
-    reject("inner", out=out)
     if input.dim() == 0 or other.dim() == 0:
         return input * other
     if input.size(-1) != other.size(-1):
@@ -143,18 +147,17 @@ def _pair_product(input, other):
     return _ops.view(_ops.matmul(left, right.t()), shape)
 
 
-def vecdot(x, y, *, dim=-1, out=None):
+@accepts_out
+def vecdot(x, y, *, dim=-1):
     """Sum of the products over dim, x conjugated; the other dimensions broadcast."""
-    reject("linalg.vecdot", out=out)
-    x = _ops.conj(x) if x.dtype.is_complex else x
-    return _ops.sum(x * y, dim)
+    return _ops.sum(_conjugate(x) * y, dim)
 
 
 @function
-def tensordot(a, b, dims=2, out=None):
+@accepts_out
+def tensordot(a, b, dims=2):
     """Sums of products over the last dims of a and the first of b, or over the
     pairs dims[0] of a and dims[1] of b."""
-    reject("tensordot", out=out)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -188,9 +191,9 @@ def tensordot(a, b, dims=2, out=None):
 
 
 @both
-def kron(input, other, *, out=None):
+@accepts_out
+def kron(input, other):
     """Kronecker product; the one of lower rank gets leading dimensions."""
-    reject("kron", out=out)
     rank = max(input.dim(), other.dim())
     left, right, shape = [], [], []
     for x, sizes in ((input, left), (other, right)):
@@ -202,9 +205,9 @@ def kron(input, other, *, out=None):
 
 
 @both(names=("cross",))
-def _torch_cross(input, other, dim=None, *, out=None):
+@accepts_out
+def _torch_cross(input, other, dim=None):
     """Cross product along dim, by default the first of size 3."""
-    reject("cross", out=out)
     if dim is None:
         sizes = [n for n in input.shape]
         if 3 not in sizes:
@@ -213,9 +216,9 @@ def _torch_cross(input, other, dim=None, *, out=None):
     return _ops.linalg_cross(input, other, dim)
 
 
-def cross(input, other, *, dim=-1, out=None):
+@accepts_out
+def cross(input, other, *, dim=-1):
     """Cross product of vectors along dim."""
-    reject("linalg.cross", out=out)
     return _ops.linalg_cross(input, other, dim)
 
 
@@ -252,9 +255,9 @@ def _best_order(sizes):
     return split
 
 
-def multi_dot(tensors, *, out=None):
+@accepts_out
+def multi_dot(tensors):
     """Product of matrices in the cheapest order; the ends may be vectors."""
-    reject("linalg.multi_dot", out=out)
     if len(tensors) < 2:
         raise RuntimeError(
             f"multi_dot(): expected at least 2 tensors but got {len(tensors)}"
@@ -284,7 +287,7 @@ def multi_dot(tensors, *, out=None):
 
 
 @function
-def chain_matmul(*matrices, out=None):
+@accepts_out
+def chain_matmul(*matrices):
     """Product of several matrices: linalg.multi_dot()."""
-    reject("chain_matmul", out=out)
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

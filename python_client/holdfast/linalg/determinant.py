@@ -6,7 +6,7 @@
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import both, reject
+from holdfast._registry import accepts_out, both
 
 _ops = _C.ops
 
@@ -23,6 +23,29 @@ def diagonal_of(a, columns=None):
     return _ops.slice(flat, -1, 0, (k - 1) * (n + 1) + 1, n + 1)
 
 
+def _product(x):
+    """The product over the last dimension; of complex numbers half by half."""
+    if not x.is_complex():
+        return _ops.prod(x, -1)
+    n = x.size(-1)
+    if n == 0:
+        return _ops.full(tuple(x.shape[:-1]), 1, dtype=x.dtype)
+    while n > 1:
+        half = n // 2
+        pairs = _ops.slice(x, -1, 0, half) * _ops.slice(x, -1, half, 2 * half)
+        x = pairs if n % 2 == 0 else _ops.cat([pairs, _ops.slice(x, -1, n - 1)], -1)
+        n = x.size(-1)
+    return _ops.select(x, -1, 0)
+
+
+def _direction(x):
+    """x / |x|, the sign of a real number; 0 at 0."""
+    if not x.is_complex():
+        return _ops.sign(x)
+    size = _ops.abs(x)
+    return x / _ops.where(_ops.eq(size, 0), 1.0, size)
+
+
 def _factors(A):
     """U's diagonal and the sign of the row exchanges."""
     if A.dim() >= 2 and A.size(-1) != A.size(-2):
@@ -37,20 +60,20 @@ def _factors(A):
 
 
 @both
-def det(A, *, out=None):
+@accepts_out
+def det(A):
     """Determinant."""
-    reject("linalg.det", out=out)
     diagonal, sign = _factors(A)
-    return _ops.prod(diagonal, -1) * sign
+    return _product(diagonal) * sign
 
 
 @both
-def slogdet(A, *, out=None):
+@accepts_out
+def slogdet(A):
     """(sign, log of the absolute value) of the determinant."""
-    reject("linalg.slogdet", out=out)
     diagonal, sign = _factors(A)
     return _slogdet_result(
-        _ops.prod(_ops.sign(diagonal.detach()), -1) * sign,
+        _product(_direction(diagonal.detach())) * sign,
         _ops.sum(_ops.log(_ops.abs(diagonal)), -1),
     )
 
