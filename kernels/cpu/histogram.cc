@@ -4,9 +4,11 @@
 // histogram: elements counted, or their weights summed, by the bin they fall
 // into.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
@@ -67,6 +69,12 @@ absl::Status Count(KernelContext& context, const T* edges, int64_t bins,
     return absl::ResourceExhaustedError("scratch memory for a histogram");
   }
   std::memcpy(own_edges, edges, (bins + 1) * sizeof(T));
+  if (uniform &&
+      !(std::isfinite(own_edges[0]) && std::isfinite(own_edges[bins]))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[histogram] range of [", own_edges[0], ", ",
+                     own_edges[bins], "] is not finite"));
+  }
   const Bins<T> finder(own_edges, bins, uniform);
   ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
     for (int64_t part = b; part < e; ++part) {
