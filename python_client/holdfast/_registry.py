@@ -7,6 +7,9 @@ The op table's functions need none of this; it is for what Python composes of
 them.
 """
 
+import functools
+import inspect
+
 from holdfast import _C
 
 # name -> function, for holdfast/__init__.py.
@@ -51,6 +54,24 @@ def both(f=None, *, names=()):
         return f
 
     return register(f) if f is not None else register
+
+
+def accepts_out(f):
+    """Decorator: f with PyTorch's keyword `out`, a tensor (a tuple of them where f
+    returns one) that the result is written into, as by an op of the table."""
+
+    @functools.wraps(f)
+    def with_out(*args, out=None, **kwargs):
+        result = f(*args, **kwargs)
+        return result if out is None else _C.store_out(out, result)
+
+    signature = inspect.signature(f)
+    parameters = [*signature.parameters.values()]
+    keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    last = parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
+    parameters.insert(len(parameters) - bool(last), keyword)
+    with_out.__signature__ = signature.replace(parameters=parameters)
+    return with_out
 
 
 def inplace_of(f, *names):

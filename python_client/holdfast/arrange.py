@@ -6,7 +6,7 @@
 import builtins
 
 from holdfast import _C
-from holdfast._registry import both, function, reject
+from holdfast._registry import accepts_out, both, function
 from holdfast.creation import meshgrid
 from holdfast.shapes import _wrap, reshape, split, stack, tensor_split
 from holdfast.views import diagonal
@@ -47,9 +47,9 @@ def diagflat(input, offset=0):
 
 
 @both
-def diag(input, diagonal=0, *, out=None):
+@accepts_out
+def diag(input, diagonal=0):
     """A vector's diagonal matrix; a matrix's diagonal (a copy)."""
-    reject("diag", out=out)
     if input.dim() == 1:
         return diag_embed(input, diagonal)
     if input.dim() == 2:
@@ -180,16 +180,16 @@ def atleast_3d(*tensors):
 
 
 @function
-def dstack(tensors, *, out=None):
+@accepts_out
+def dstack(tensors):
     """Joined along the third dimension."""
-    reject("dstack", out=out)
     return _ops.cat([atleast_3d(x) for x in tensors], 2)
 
 
 @function
-def column_stack(tensors, *, out=None):
+@accepts_out
+def column_stack(tensors):
     """Joined along dimension 1; vectors and scalars become columns."""
-    reject("column_stack", out=out)
     columns = [reshape(x, (x.numel(), 1)) if x.dim() < 2 else x for x in tensors]
     return _ops.cat(columns, 1)
 

@@ -6,7 +6,7 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import both, function, inplace_of, overload, reject
+from holdfast._registry import accepts_out, both, function, inplace_of, overload
 from holdfast.dtypes import finfo
 
 _ops = _C.ops
@@ -41,22 +41,22 @@ def _finish(result, target, inplace):
 
 
 @overload("add")
-def _add(input, other, *, alpha=1, out=None, inplace_=False):
-    reject("add", out=out)
+@accepts_out
+def _add(input, other, *, alpha=1, inplace_=False):
     scaled = other if alpha == 1 else other * alpha
     return (Tensor.add_ if inplace_ else _ops.add)(input, scaled)
 
 
 @overload("sub")
-def _sub(input, other, *, alpha=1, out=None, inplace_=False):
-    reject("sub", out=out)
+@accepts_out
+def _sub(input, other, *, alpha=1, inplace_=False):
     scaled = other if alpha == 1 else other * alpha
     return (Tensor.sub_ if inplace_ else _ops.sub)(input, scaled)
 
 
 @overload("div")
-def _div(input, other, *, rounding_mode=None, out=None, inplace_=False):
-    reject("div", out=out)
+@accepts_out
+def _div(input, other, *, rounding_mode=None, inplace_=False):
     if rounding_mode is None:
         result = _ops.div(input, other)
     elif rounding_mode == "floor":
@@ -106,8 +106,8 @@ def frac(input):
 
 
 @overload("round")
-def _round(input, *, decimals=0, out=None, inplace_=False):
-    reject("round", out=out)
+@accepts_out
+def _round(input, *, decimals=0, inplace_=False):
     scale = 10.0**decimals
     return _finish(_ops.round(input * scale) / scale, input, inplace_)
 
@@ -170,8 +170,8 @@ for _f in (addcmul, addcdiv, lerp, logit):
 
 
 @overload("clamp")
-def _clamp(input, min=None, max=None, *, out=None, inplace_=False):
-    reject("clamp", out=out)
+@accepts_out
+def _clamp(input, min=None, max=None, *, inplace_=False):
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         raise TypeError("clamp() takes numbers or tensors as min and max")
     result = input

@@ -4,7 +4,7 @@
 """PyTorch's further forms of gather, scatter and the index_* functions."""
 
 from holdfast import _C
-from holdfast._registry import both, method, overload, reject
+from holdfast._registry import accepts_out, both, method, overload, reject
 from holdfast.shapes import _wrap
 
 _ops = _C.ops
@@ -34,14 +34,15 @@ def _scatter(input, dim, index, src=None, *, value=None, reduce=None, inplace_=F
 
 
 @overload("gather")
-def _gather(input, dim, index, *, sparse_grad=False, out=None, inplace_=False):
-    reject("gather", out=out, sparse_grad=sparse_grad or None)
+@accepts_out
+def _gather(input, dim, index, *, sparse_grad=False, inplace_=False):
+    reject("gather", sparse_grad=sparse_grad or None)
     return _ops.gather(input, dim, index)
 
 
 @overload("index_add")
-def _index_add(input, dim, index, source, *, alpha=1, out=None, inplace_=False):
-    reject("index_add", out=out)
+@accepts_out
+def _index_add(input, dim, index, source, *, alpha=1, inplace_=False):
     scaled = source if alpha == 1 else source * alpha
     return (Tensor.index_add_ if inplace_ else _ops.index_add)(
         input, dim, index, scaled

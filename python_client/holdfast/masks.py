@@ -8,7 +8,7 @@ other; the client waits when somebody looks at its shape.
 """
 
 from holdfast import _C
-from holdfast._registry import both, overload, reject
+from holdfast._registry import accepts_out, both, overload
 from holdfast.shapes import broadcast_shapes, reshape, unbind
 
 _ops = _C.ops
@@ -27,8 +27,8 @@ def _spread(input, mask):
 
 
 @overload("nonzero")
-def _nonzero(input, *, out=None, as_tuple=False, inplace_=False):
-    reject("nonzero", out=out)
+@accepts_out
+def _nonzero(input, *, as_tuple=False, inplace_=False):
     if not as_tuple:
         return _ops.nonzero(input)
     if input.dim() == 0:
@@ -43,9 +43,9 @@ def argwhere(input):
 
 
 @both
-def masked_select(input, mask, *, out=None):
+@accepts_out
+def masked_select(input, mask):
     """The elements where mask (bool, broadcast with input) is True; 1-D."""
-    reject("masked_select", out=out)
     _check_mask(mask, "masked_select")
     input, mask = _spread(input, mask)
     return _ops.index_mask(input, 0, mask)

@@ -8,7 +8,7 @@ import math
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import both, overload, reject
+from holdfast._registry import accepts_out, both, overload
 from holdfast.dtypes import get_default_dtype
 
 _ops = _C.ops
@@ -65,8 +65,8 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 
 @overload("mean")
-def _mean(input, dim=None, keepdim=False, *, dtype=None, out=None, inplace_=False):
-    reject("mean", out=out)
+@accepts_out
+def _mean(input, dim=None, keepdim=False, *, dtype=None, inplace_=False):
     if dtype is not None:
         input = _ops.to(input, dtype)
     return _ops.mean(input, dim, keepdim)
@@ -141,7 +141,8 @@ def _safe_root(total):
 @both
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """p-norm of the elements over dim (all if None); floating point only."""
-    reject("norm", out=out)
+    if out is not None:
+        return _C.store_out(out, norm(input, p, dim, keepdim, dtype=dtype))
     if dtype is not None:
         input = _ops.to(input, dtype)
     if p in ("fro", None):
@@ -199,12 +200,12 @@ def count_nonzero(input, dim=None):
 
 
 @overload("softmax")
-def _softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False):
-    reject("softmax", out=out)
+@accepts_out
+def _softmax(input, dim, dtype=None, *, _stacklevel=3, inplace_=False):
     return _ops.softmax(input, dim, dtype=dtype)
 
 
 @overload("log_softmax")
-def _log_softmax(input, dim, dtype=None, *, _stacklevel=3, out=None, inplace_=False):
-    reject("log_softmax", out=out)
+@accepts_out
+def _log_softmax(input, dim, dtype=None, *, _stacklevel=3, inplace_=False):
     return _ops.log_softmax(input, dim, dtype=dtype)

@@ -6,7 +6,7 @@
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import both, function, method, reject
+from holdfast._registry import accepts_out, both, function, method, reject
 
 _ops = _C.ops
 
@@ -24,9 +24,9 @@ def identity_like(a, n):
     return _ops.eye(n, dtype=a.dtype)
 
 
-def cholesky(A, *, upper=False, out=None):
+@accepts_out
+def cholesky(A, *, upper=False):
     """L with A = L L^T, or U with A = U^T U, of symmetric positive-definite A."""
-    reject("linalg.cholesky", out=out)
     return _ops.linalg_cholesky(A, upper)
 
 
@@ -37,24 +37,25 @@ def _cholesky(input, upper=False, *, out=None):
 
 
 @both
-def cholesky_solve(input, L, upper=False, *, out=None):
+@accepts_out
+def cholesky_solve(input, L, upper=False):
     """X of A X = input, given A's Cholesky factor."""
-    reject("cholesky_solve", out=out)
     lower = L.mT if upper else L
     half = _ops.linalg_solve_triangular(lower, input, False)
     return _ops.linalg_solve_triangular(lower.mT, half, True)
 
 
 @both
-def cholesky_inverse(L, upper=False, *, out=None):
+@accepts_out
+def cholesky_inverse(L, upper=False):
     """The inverse of A, given its Cholesky factor."""
-    reject("cholesky_inverse", out=out)
     return cholesky_solve(identity_like(L, L.size(-1)), L, upper)
 
 
-def lu_factor(A, *, pivot=True, out=None):
+@accepts_out
+def lu_factor(A, *, pivot=True):
     """(LU, pivots): L and U of P A = L U in one matrix; int32 row exchanges."""
-    reject("linalg.lu_factor", out=out, pivot=None if pivot else pivot)
+    reject("linalg.lu_factor", pivot=None if pivot else pivot)
     return _lu_factor_result(*_ops.linalg_lu_factor(A))
 
 
@@ -72,9 +73,9 @@ def _permutation_matrix(pivots, rows, like):
 
 
 @function
-def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+@accepts_out
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) with A = P L U, of lu_factor()'s result."""
-    reject("lu_unpack", out=out)
     m, n = LU_data.shape[-2:]
     k = min(m, n)
     P = L = U = None
@@ -87,9 +88,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     return _lu_result(*(empty if x is None else x for x in (P, L, U)))
 
 
-def lu(A, *, pivot=True, out=None):
+@accepts_out
+def lu(A, *, pivot=True):
     """(P, L, U) with A = P L U."""
-    reject("linalg.lu", out=out, pivot=None if pivot else pivot)
+    reject("linalg.lu", pivot=None if pivot else pivot)
     return lu_unpack(*lu_factor(A))
 
 
@@ -114,9 +116,9 @@ def _inverse_order(order):
     )
 
 
-def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+@accepts_out
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X of A X = B (X A = B without left; A^T with adjoint), of lu_factor(A)."""
-    reject("linalg.lu_solve", out=out)
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
     order = _ops.linalg_lu_permutation(pivots, LU.size(-1))
@@ -136,9 +138,9 @@ def _lu_solve(b, LU_data, LU_pivots, *, out=None):
     return lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-def qr(A, mode="reduced", *, out=None):
+@accepts_out
+def qr(A, mode="reduced"):
     """(Q, R) with A = Q R; mode "complete" has a square Q, "r" an empty one."""
-    reject("linalg.qr", out=out)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
@@ -169,42 +171,43 @@ def _without_gradient(A, name):
     return A
 
 
-def eig(A, *, out=None):
+@accepts_out
+def eig(A):
     """(eigenvalues, eigenvectors as columns), complex, of real matrices."""
-    reject("linalg.eig", out=out)
     return _eig_result(*_ops.linalg_eig(_without_gradient(A, "eig")))
 
 
-def eigvals(A, *, out=None):
+@accepts_out
+def eigvals(A):
     """Complex eigenvalues of real matrices."""
-    reject("linalg.eigvals", out=out)
     return _ops.linalg_eig(_without_gradient(A, "eigvals"), False)[0]
 
 
-def eigh(A, UPLO="L", *, out=None):
+@accepts_out
+def eigh(A, UPLO="L"):
     """(eigenvalues ascending, eigenvectors as columns) of a symmetric A."""
-    reject("linalg.eigh", out=out)
     return _eigh_result(*_ops.linalg_eigh(A, _is_upper(UPLO)))
 
 
-def eigvalsh(A, UPLO="L", *, out=None):
+@accepts_out
+def eigvalsh(A, UPLO="L"):
     """Eigenvalues of a symmetric A, ascending."""
-    reject("linalg.eigvalsh", out=out)
     if A.requires_grad:
         return _ops.linalg_eigh(A, _is_upper(UPLO))[0]
     return _ops.linalg_eigvalsh(A, _is_upper(UPLO))
 
 
-def svd(A, full_matrices=True, *, driver=None, out=None):
+@accepts_out
+def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
-    reject("linalg.svd", out=out, driver=driver)
+    reject("linalg.svd", driver=driver)
     return _svd_result(*_ops.linalg_svd(A, full_matrices))
 
 
 @both(names=("svd",))
-def _svd(input, some=True, compute_uv=True, *, out=None):
+@accepts_out
+def _svd(input, some=True, compute_uv=True):
     """(U, S, V) with A = U diag(S) V^T; without compute_uv, U and V are zero."""
-    reject("svd", out=out)
     if compute_uv:
         U, S, Vh = _ops.linalg_svd(input, not some)
         return _torch_svd_result(U, S, Vh.mT)
@@ -214,9 +217,10 @@ def _svd(input, some=True, compute_uv=True, *, out=None):
     return _torch_svd_result(zeros[0], svdvals(input), zeros[1])
 
 
-def svdvals(A, *, driver=None, out=None):
+@accepts_out
+def svdvals(A, *, driver=None):
     """Singular values, descending."""
-    reject("linalg.svdvals", out=out, driver=driver)
+    reject("linalg.svdvals", driver=driver)
     if A.requires_grad:
         return _ops.linalg_svd(A, False)[1]
     return _ops.linalg_svdvals(A)

@@ -6,7 +6,7 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import function, reject
+from holdfast._registry import accepts_out, function
 from holdfast.reductions import norm as _elements_norm
 from holdfast.shapes import movedim
 
@@ -32,9 +32,9 @@ def _dims(dim):
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+@accepts_out
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x|^ord)^(1/ord) over dim (all elements if None)."""
-    reject("linalg.vector_norm", out=out)
     x = _cast(x, dtype, "vector_norm")
     if dim is None:
         shape = (1,) * x.dim()
@@ -53,9 +53,9 @@ def _singular_norm(A, ord):
     return values[..., 0] if ord > 0 else values[..., -1]
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+@accepts_out
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """Matrix norm over two dims: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    reject("linalg.matrix_norm", out=out)
     A = _cast(A, dtype, "matrix_norm")
     rank = A.dim()
     if rank < 2:
@@ -115,9 +115,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return vector_norm(A, order, dim, keepdim, dtype=dtype, out=out)
 
 
-def cond(A, p=None, *, out=None):
+@accepts_out
+def cond(A, p=None):
     """Condition number in the norm p (2 if None); inf for a singular A."""
-    reject("linalg.cond", out=out)
     if p in (None, 2, -2):
         values = svdvals(A)
         high, low = values[..., 0], values[..., -1]
@@ -133,9 +133,9 @@ def cond(A, p=None, *, out=None):
     return _ops.where(singular, math.inf, product)
 
 
-def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+@accepts_out
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """Number of singular values above max(atol, rtol * the largest)."""
-    reject("linalg.matrix_rank", out=out)
     if tol is not None:
         atol, rtol = tol, 0.0
     atol, rtol = relative_tolerance(A, atol, rtol)

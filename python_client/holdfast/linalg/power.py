@@ -4,7 +4,7 @@
 """Powers: of matrices, and of numbers as a Vandermonde matrix."""
 
 from holdfast import _C
-from holdfast._registry import both, function, reject
+from holdfast._registry import accepts_out, both, function
 
 from .factor import identity_like
 from .solve import inv
@@ -19,9 +19,9 @@ def matrix_exp(A):
 
 
 @both
-def matrix_power(A, n, *, out=None):
+@accepts_out
+def matrix_power(A, n):
     """A multiplied n times with itself; its inverse's powers for n < 0."""
-    reject("linalg.matrix_power", out=out)
     if A.dim() < 2 or A.size(-1) != A.size(-2):
         raise RuntimeError(
             "linalg.matrix_power: A must be batches of square matrices, but they "

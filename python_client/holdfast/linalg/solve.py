@@ -7,7 +7,7 @@ import math
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import both, reject
+from holdfast._registry import accepts_out, both
 
 from .factor import identity_like
 
@@ -39,9 +39,9 @@ def _is_vector(A, B):
     )
 
 
-def solve(A, B, *, left=True, out=None):
+@accepts_out
+def solve(A, B, *, left=True):
     """X of A X = B (X A = B without left); B may be one vector per matrix."""
-    reject("linalg.solve", out=out)
     if _is_vector(A, B):
         A = A if left else A.mT
         return _ops.squeeze(_ops.linalg_solve(A, _ops.unsqueeze(B, -1)), -1)
@@ -50,18 +50,16 @@ def solve(A, B, *, left=True, out=None):
     return _ops.linalg_solve(A.mT, B.mT).mT
 
 
-def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+@accepts_out
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X of A X = B (X A = B without left); reads one triangle of A."""
-    reject("linalg.solve_triangular", out=out)
     return _ops.linalg_solve_triangular(A, B, upper, left, unitriangular)
 
 
 @both
-def triangular_solve(
-    b, A, upper=True, transpose=False, unitriangular=False, *, out=None
-):
+@accepts_out
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
     """(X of A X = b, A): solve_triangular() by its old name."""
-    reject("triangular_solve", out=out)
     matrix = A.mT if transpose else A
     solution = _ops.linalg_solve_triangular(
         matrix, b, upper != transpose, True, unitriangular
@@ -75,9 +73,9 @@ def _inverse(input, *, out=None):
     return inv(input, out=out)
 
 
-def inv(A, *, out=None):
+@accepts_out
+def inv(A):
     """Inverse of square matrices."""
-    reject("linalg.inv", out=out)
     if A.dim() < 2:
         raise RuntimeError(
             "linalg.inv: The input tensor A must have at least 2 dimensions."
@@ -85,9 +83,9 @@ def inv(A, *, out=None):
     return _ops.linalg_solve(A, identity_like(A, A.size(-2)))
 
 
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+@accepts_out
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """Pseudoinverse; singular values up to max(atol, rtol * largest) are zero."""
-    reject("linalg.pinv", out=out)
     rtol = rcond if rtol is None else rtol
     return _ops.linalg_pinv(A, *relative_tolerance(A, atol, rtol))
 
@@ -147,9 +145,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return _lstsq_result(solution, residuals, rank, singular_values)
 
 
-def tensorinv(A, ind=2, *, out=None):
+@accepts_out
+def tensorinv(A, ind=2):
     """The inverse of tensordot(A, ., ind)."""
-    reject("linalg.tensorinv", out=out)
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -163,9 +161,9 @@ def tensorinv(A, ind=2, *, out=None):
     return inv(matrix).reshape(columns + rows)
 
 
-def tensorsolve(A, B, dims=None, *, out=None):
+@accepts_out
+def tensorsolve(A, B, dims=None):
     """X of tensordot(A, X, X.dim()) = B; dims move to the end of A first."""
-    reject("linalg.tensorsolve", out=out)
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
     shape = tuple(A.shape[B.dim() :])
