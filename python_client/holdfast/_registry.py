@@ -8,7 +8,6 @@ them.
 """
 
 import functools
-import inspect
 
 from holdfast import _C
 
@@ -22,12 +21,25 @@ def _public(f, names):
     return names if own[0] == "_" and own[:2] != "__" else (own, *names)
 
 
-def function(f=None, *, names=()):
-    """Decorator: `holdfast.<name>`, also under other `names`."""
+def accepts_out(f):
+    """Decorator: f with PyTorch's keyword `out`, a tensor (a tuple of them where f
+    returns one) that the result is written into, as by an op of the table."""
+
+    @functools.wraps(f)
+    def with_out(*args, out=None, **kwargs):
+        result = f(*args, **kwargs)
+        return result if out is None else _C.store_out(out, result)
+
+    return with_out
+
+
+def function(f=None, *, names=(), out=False):
+    """Decorator: `holdfast.<name>`, also under other `names`; `out`: with
+    PyTorch's keyword of that name (accepts_out)."""
 
     def register(f):
         for name in _public(f, names):
-            FUNCTIONS[name] = f
+            FUNCTIONS[name] = accepts_out(f) if out else f
         return f
 
     return register(f) if f is not None else register
@@ -44,34 +56,15 @@ def method(f=None, *, names=()):
     return register(f) if f is not None else register
 
 
-def both(f=None, *, names=()):
-    """Decorator: a function and, with the tensor first, a method."""
+def both(f=None, *, names=(), out=False):
+    """Decorator: a function and, with the tensor first, a method; `out` is the
+    function's alone, as in PyTorch."""
 
     def register(f):
-        for name in _public(f, names):
-            FUNCTIONS[name] = f
-            setattr(_C.Tensor, name, f)
-        return f
+        function(f, names=names, out=out)
+        return method(f, names=names)
 
     return register(f) if f is not None else register
-
-
-def accepts_out(f):
-    """Decorator: f with PyTorch's keyword `out`, a tensor (a tuple of them where f
-    returns one) that the result is written into, as by an op of the table."""
-
-    @functools.wraps(f)
-    def with_out(*args, out=None, **kwargs):
-        result = f(*args, **kwargs)
-        return result if out is None else _C.store_out(out, result)
-
-    signature = inspect.signature(f)
-    parameters = [*signature.parameters.values()]
-    keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    last = parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
-    parameters.insert(len(parameters) - bool(last), keyword)
-    with_out.__signature__ = signature.replace(parameters=parameters)
-    return with_out
 
 
 def inplace_of(f, *names):

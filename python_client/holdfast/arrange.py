@@ -6,7 +6,7 @@
 import builtins
 
 from holdfast import _C
-from holdfast._registry import accepts_out, both, function
+from holdfast._registry import both, function
 from holdfast.creation import meshgrid
 from holdfast.shapes import _wrap, reshape, split, stack, tensor_split
 from holdfast.views import diagonal
@@ -18,7 +18,7 @@ Tensor = _C.Tensor
 # ---- diagonals
 
 
-@both
+@both(out=True)
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices (over dim1 and dim2) with input's last dimension on a diagonal."""
     rank = input.dim() + 1
@@ -46,8 +46,7 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-@both
-@accepts_out
+@both(out=True)
 def diag(input, diagonal=0):
     """A vector's diagonal matrix; a matrix's diagonal (a copy)."""
     if input.dim() == 1:
@@ -97,13 +96,13 @@ def _indices_of(mask, dtype):
     return at if dtype is None else _ops.to(at, dtype)
 
 
-@function
+@function(out=True)
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Positions [2, n] of the lower triangle of a row x col matrix."""
     return _indices_of(_triangle_mask(row, col, offset, True), dtype)
 
 
-@function
+@function(out=True)
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Positions [2, n] of the upper triangle of a row x col matrix."""
     return _indices_of(_triangle_mask(row, col, offset, False), dtype)
@@ -112,7 +111,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
 # ---- turning
 
 
-@both
+@both(out=True)
 def rot90(input, k=1, dims=(0, 1)):
     """Turned by k quarters in the plane of dims, from the first to the second."""
     if len(dims) != 2:
@@ -179,15 +178,13 @@ def atleast_3d(*tensors):
 # ---- stacking and splitting
 
 
-@function
-@accepts_out
+@function(out=True)
 def dstack(tensors):
     """Joined along the third dimension."""
     return _ops.cat([atleast_3d(x) for x in tensors], 2)
 
 
-@function
-@accepts_out
+@function(out=True)
 def column_stack(tensors):
     """Joined along dimension 1; vectors and scalars become columns."""
     columns = [reshape(x, (x.numel(), 1)) if x.dim() < 2 else x for x in tensors]

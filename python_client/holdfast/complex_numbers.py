@@ -39,7 +39,7 @@ Tensor.real = property(real)
 Tensor.imag = property(imag)
 
 
-@both(names=("conj_physical",))
+@both(names=("conj_physical",), out=True)
 def conj(input):
     """Complex conjugate; a real tensor is its own."""
     return _ops.conj(input) if input.dtype.is_complex else input
@@ -66,7 +66,7 @@ def adjoint(input):
 Tensor.mH = property(adjoint)
 
 
-@both
+@both(out=True)
 def angle(input):
     """Phase in (-pi, pi]; of real numbers 0 or pi, NaN of NaN."""
     if input.dtype.is_complex:
@@ -80,7 +80,7 @@ def angle(input):
     return _ops.where(zero, 0.0, phase)
 
 
-@function
+@function(out=True)
 def complex(real, imag):
     """real + imag j; both float32 or both float64, broadcast together."""
     if real.dtype is not imag.dtype:
@@ -94,7 +94,7 @@ def complex(real, imag):
     return _ops.view_as_complex(_ops.cat(parts, -1))
 
 
-@function
+@function(out=True)
 def polar(abs, angle):
     """abs (cos angle + j sin angle); both float32 or both float64."""
     if not (abs.is_floating_point() and angle.is_floating_point()):
@@ -105,7 +105,7 @@ def polar(abs, angle):
     return complex(_ops.mul(abs, _ops.cos(angle)), _ops.mul(abs, _ops.sin(angle)))
 
 
-@both(names=("sgn",))
+@both(names=("sgn",), out=True)
 def _sgn(input):
     """x / |x|, and 0 for 0; for real numbers sign()."""
     if not input.dtype.is_complex:

@@ -7,7 +7,7 @@ import builtins
 import math
 
 from holdfast import _C
-from holdfast._registry import FUNCTIONS, accepts_out, function, method
+from holdfast._registry import FUNCTIONS, function, method
 
 _ops = _C.ops
 
@@ -23,8 +23,7 @@ def _marked(tensor, requires_grad):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-@function
-@accepts_out
+@function(out=True)
 def zeros(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Zeros of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
@@ -32,8 +31,7 @@ def zeros(*size, dtype=None, requires_grad=False, device=None, **ignored):
     return _ops.full(size, 0.0, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
-@function
-@accepts_out
+@function(out=True)
 def ones(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Ones of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
@@ -71,7 +69,7 @@ _like("rand_like", _ops.rand)
 _like("randn_like", _ops.randn)
 
 
-@function
+@function(out=True)
 def full_like(input, fill_value, *, dtype=None, **options):
     """full() with the size and type of input."""
     options.pop("memory_format", None)
@@ -80,8 +78,7 @@ def full_like(input, fill_value, *, dtype=None, **options):
     )
 
 
-@function
-@accepts_out
+@function(out=True)
 def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, **options):
     """Values start, start+step, ... below end, 1-D."""
     if end is None:
@@ -96,7 +93,7 @@ def _number(value):
     return value.item() if isinstance(value, _C.Tensor) else value
 
 
-@function
+@function(out=True)
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
     """steps evenly spaced values from start to end, both included."""
     _C.check_device(options.pop("device", None))
@@ -115,14 +112,14 @@ def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
     return _marked(_ops.to(result, dtype or _C.float32), requires_grad)
 
 
-@function
+@function(out=True)
 def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
     """Powers of base with exponents from linspace()."""
     exponents = linspace(start, end, steps, dtype=_C.float64, **options)
     return _ops.to(_ops.exp(exponents * math.log(base)), dtype or _C.float32)
 
 
-@function
+@function(out=True)
 def randint(
     low,
     high=None,
@@ -153,8 +150,7 @@ def randint_like(input, low, high=None, *, dtype=None, **options):
     return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, **options)
 
 
-@function
-@accepts_out
+@function(out=True)
 def normal(mean, std=1.0, size=None, *, generator=None):
     """Normal random numbers; mean and std are numbers or tensors."""
     if size is None:

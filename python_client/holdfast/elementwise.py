@@ -81,13 +81,13 @@ def _trunc_divide(input, other):
 _alias("div", "divide", "true_divide")
 
 
-@function
+@function(out=True)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
     return other - (input if alpha == 1 else input * alpha)
 
 
-@both
+@both(out=True)
 def square(input):
     """input * input; int64 for bool, as pow()."""
     return _ops.pow(input, 2) if input.dtype is _C.bool else input * input
@@ -99,7 +99,7 @@ inplace_of(square)
 _alias("trunc", "fix")
 
 
-@both
+@both(out=True)
 def frac(input):
     """The part behind the point."""
     return input - _ops.trunc(input)
@@ -112,7 +112,7 @@ def _round(input, *, decimals=0, inplace_=False):
     return _finish(_ops.round(input * scale) / scale, input, inplace_)
 
 
-@both
+@both(out=True)
 def logit(input, eps=None):
     """log(input / (1 - input)), input limited to [eps, 1 - eps] if given."""
     if eps is not None:
@@ -120,46 +120,46 @@ def logit(input, eps=None):
     return _ops.log(input / (1 - input))
 
 
-@both
+@both(out=True)
 def logaddexp(input, other):
     """log(exp(input) + exp(other)) without overflow."""
     high = _ops.maximum(input, other)
     return high + _ops.log1p(_ops.exp(-_ops.abs(input - other)))
 
 
-@both
+@both(out=True)
 def xlogy(input, other):
     """input * log(other), 0 where input is 0."""
     return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log(other)))
 
 
-@both
+@both(out=True)
 def deg2rad(input):
     """Degrees to radians."""
     return input * (math.pi / 180)
 
 
-@both
+@both(out=True)
 def rad2deg(input):
     """Radians to degrees."""
     return input * (180 / math.pi)
 
 
-@both
+@both(out=True)
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
     return input + (product if value == 1 else product * value)
 
 
-@both
+@both(out=True)
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
     return input + (quotient if value == 1 else quotient * value)
 
 
-@both
+@both(out=True)
 def lerp(input, end, weight):
     """input + weight * (end - input)."""
     return input + weight * (end - input)
@@ -185,13 +185,13 @@ def _clamp(input, min=None, max=None, *, inplace_=False):
 _alias("clamp", "clip")
 
 
-@both
+@both(out=True)
 def clamp_min(input, min):
     """Limited to at least min."""
     return _ops.clamp(input, min, None)
 
 
-@both
+@both(out=True)
 def clamp_max(input, max):
     """Limited to at most max."""
     return _ops.clamp(input, None, max)
@@ -201,13 +201,13 @@ inplace_of(clamp_min)
 inplace_of(clamp_max)
 
 
-@both
+@both(out=True)
 def bitwise_not(input):
     """All bits turned; logical for bool."""
     return ~input
 
 
-@both
+@both(out=True)
 def isinf(input):
     """True where input is infinite; of complex numbers, where either part is."""
     if input.dtype.is_complex:
@@ -215,19 +215,19 @@ def isinf(input):
     return _ops.logical_not(_ops.logical_or(_ops.isfinite(input), _ops.isnan(input)))
 
 
-@both
+@both(out=True)
 def isposinf(input):
     """True where input is +inf."""
     return _ops.eq(input, math.inf)
 
 
-@both
+@both(out=True)
 def isneginf(input):
     """True where input is -inf."""
     return _ops.eq(input, -math.inf)
 
 
-@both
+@both(out=True)
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """NaN and infinities replaced by numbers: nan, and posinf and neginf or the
     largest of the element type. Complex numbers are replaced part by part."""

@@ -51,7 +51,7 @@ def _check(name, input, bins):
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
 
 
-@both
+@both(out=True)
 def histc(input, bins=100, min=0, max=0):
     """Elements in each of `bins` equal bins between min and max, or between the
     smallest and the largest where min == max; others, and NaN, do not count."""
@@ -61,7 +61,7 @@ def histc(input, bins=100, min=0, max=0):
     return _ops.histogram(input.detach(), _edges(low, high, bins), None, True)
 
 
-@both
+@both(out=True)
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """(hist, bin_edges): elements, or their weights, in each bin; bins a number,
     with the range of the data or the one given, or a tensor of increasing edges.
@@ -88,7 +88,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     return _histogram_result(counts, edges)
 
 
-@both
+@both(out=True)
 def bincount(input, weights=None, minlength=0):
     """How often each of 0 .. max(input) occurs in a 1-D tensor of integers, or the
     sum of the weights there; at least minlength long. RuntimeError for negative

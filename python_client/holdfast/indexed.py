@@ -84,7 +84,7 @@ def _fill_value(value):
     return value
 
 
-@both
+@both(out=True)
 def index_copy(input, dim, index, source):
     """Copy of input with source's rows at index (1-D) along dim."""
     dim, rows = _rows("index_copy", input, dim, index, source)
@@ -98,7 +98,7 @@ def index_copy_(self, dim, index, source):
     return Tensor.scatter_(self, dim, rows, source)
 
 
-@both
+@both(out=True)
 def index_fill(input, dim, index, value):
     """Copy of input with value (a number or 0-d tensor) at the rows of index."""
     dim, rows = _rows("index_fill", input, dim, index)
@@ -112,7 +112,7 @@ def index_fill_(self, dim, index, value):
     return Tensor.scatter_(self, dim, rows, _fill_value(value))
 
 
-@both
+@both(out=True)
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """Copy of input, its rows at index combined with source's.
 
@@ -136,7 +136,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     )
 
 
-@both
+@both(out=True)
 def take_along_dim(input, indices, dim=None):
     """gather() with the other dimensions broadcast; without dim over all elements."""
     if indices.dtype is not _C.int64:

@@ -238,7 +238,7 @@ def _put_arguments(input, indices, values):
     return view, (values, *tensors), dims
 
 
-@both
+@both(out=True)
 def index_put(input, indices, values, accumulate=False):
     """Copy of input with values, broadcast, written (added) at input[indices].
 
@@ -258,7 +258,7 @@ def index_put_(self, indices, values, accumulate=False):
     return self
 
 
-@both
+@both(out=True)
 def take(input, index):
     """Elements at positions counted over all elements; index's shape."""
     if index.dtype is not _C.int64:

@@ -42,8 +42,7 @@ def argwhere(input):
     return _ops.nonzero(input)
 
 
-@both
-@accepts_out
+@both(out=True)
 def masked_select(input, mask):
     """The elements where mask (bool, broadcast with input) is True; 1-D."""
     _check_mask(mask, "masked_select")
@@ -77,7 +76,7 @@ def _masked_scatter_inplace(self, mask, source):
 Tensor.masked_scatter_ = _masked_scatter_inplace
 
 
-@both
+@both(out=True)
 def masked_fill(input, mask, value):
     """Copy of input with value (a number or 0-d tensor) where mask is True."""
     _check_mask(mask, "masked_fill")

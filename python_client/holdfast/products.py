@@ -20,14 +20,14 @@ def _check_rank(name, *ranks):
             )
 
 
-@both
+@both(out=True)
 def mm(input, mat2):
     """Product of two matrices."""
     _check_rank("mm", (input, 2), (mat2, 2))
     return _ops.matmul(input, mat2)
 
 
-@both
+@both(out=True)
 def bmm(input, mat2):
     """Products of two batches of matrices."""
     _check_rank("bmm", (input, 3), (mat2, 3))
@@ -39,14 +39,14 @@ def bmm(input, mat2):
     return _ops.matmul(input, mat2)
 
 
-@both
+@both(out=True)
 def mv(input, vec):
     """Product of a matrix and a vector."""
     _check_rank("mv", (input, 2), (vec, 1))
     return _ops.matmul(input, vec)
 
 
-@both
+@both(out=True)
 def dot(input, tensor):
     """Sum of the products of two vectors."""
     _check_rank("dot", (input, 1), (tensor, 1))
@@ -57,7 +57,7 @@ def _conjugate(x):
     return _ops.conj(x) if x.is_complex() else x
 
 
-@both(names=("ger",))
+@both(names=("ger",), out=True)
 def outer(input, vec2):
     """Matrix of the products of two vectors' elements."""
     _check_rank("outer", (input, 1), (vec2, 1))
@@ -76,31 +76,31 @@ def _add_product(input, product, beta, alpha):
     return product
 
 
-@both
+@both(out=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2)."""
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
-@both
+@both(out=True)
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec)."""
     return _add_product(input, mv(mat, vec), beta, alpha)
 
 
-@both
+@both(out=True)
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2)."""
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
-@both
+@both(out=True)
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """beta * input + alpha * outer(vec1, vec2)."""
     return _add_product(input, outer(vec1, vec2), beta, alpha)
 
 
-@both
+@both(out=True)
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * (the sum of batch1 @ batch2 over the batch)."""
     _check_rank("addbmm", (batch1, 3), (batch2, 3))
@@ -118,15 +118,13 @@ for _f in (addmm, addmv, addbmm, baddbmm, addr):
     inplace_of(_f)
 
 
-@both
-@accepts_out
+@both(out=True)
 def vdot(input, other):
     """Sum of the products of two vectors, the first one conjugated."""
     return dot(_conjugate(input), other)
 
 
-@both
-@accepts_out
+@both(out=True)
 def inner(input, other):
     """Sums of products over the last dimensions; plain products with a scalar."""
     if input.dim() == 0 or other.dim() == 0:
@@ -153,8 +151,7 @@ def vecdot(x, y, *, dim=-1):
     return _ops.sum(_conjugate(x) * y, dim)
 
 
-@function
-@accepts_out
+@function(out=True)
 def tensordot(a, b, dims=2):
     """Sums of products over the last dims of a and the first of b, or over the
     pairs dims[0] of a and dims[1] of b."""
@@ -190,8 +187,7 @@ def tensordot(a, b, dims=2):
     return _ops.view(_ops.matmul(matrices[0], matrices[1].t()), shape)
 
 
-@both
-@accepts_out
+@both(out=True)
 def kron(input, other):
     """Kronecker product; the one of lower rank gets leading dimensions."""
     rank = max(input.dim(), other.dim())
@@ -204,8 +200,7 @@ def kron(input, other):
     return (a * b).reshape(shape)
 
 
-@both(names=("cross",))
-@accepts_out
+@both(names=("cross",), out=True)
 def _torch_cross(input, other, dim=None):
     """Cross product along dim, by default the first of size 3."""
     if dim is None:
@@ -286,8 +281,7 @@ def multi_dot(tensors):
     return _ops.squeeze(result, -1) if column else result
 
 
-@function
-@accepts_out
+@function(out=True)
 def chain_matmul(*matrices):
     """Product of several matrices: linalg.multi_dot()."""
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

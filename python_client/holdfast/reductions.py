@@ -32,7 +32,7 @@ def _extreme(input, dim, keepdim, arg, result_type):
     return result_type(values, indices)
 
 
-@both
+@both(out=True)
 def max(input, dim=None, keepdim=False, *, other=None, axis=None):
     """Largest element; with dim (values, indices); with a tensor maximum()."""
     dim = axis if dim is None else dim
@@ -44,7 +44,7 @@ def max(input, dim=None, keepdim=False, *, other=None, axis=None):
     return _extreme(input, dim, keepdim, _ops.argmax, _max_result)
 
 
-@both
+@both(out=True)
 def min(input, dim=None, keepdim=False, *, other=None, axis=None):
     """Smallest element; with dim (values, indices); with a tensor minimum()."""
     dim = axis if dim is None else dim
@@ -56,7 +56,7 @@ def min(input, dim=None, keepdim=False, *, other=None, axis=None):
     return _extreme(input, dim, keepdim, _ops.argmin, _min_result)
 
 
-@both
+@both(out=True)
 def aminmax(input, *, dim=None, keepdim=False):
     """Smallest and largest element."""
     return _aminmax_result(
@@ -85,14 +85,14 @@ def _shift(dim, unbiased):
     return dim, unbiased
 
 
-@both
+@both(out=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Variance over dim (all if None), with Bessel's correction by default."""
     dim, unbiased = _shift(axis if dim is None else dim, unbiased)
     return _ops.var_mean(input, dim, _correction(unbiased, correction), keepdim)[0]
 
 
-@both
+@both(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Standard deviation: the root of var()."""
     return _safe_root(
@@ -107,14 +107,14 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     return tuple(_ops.var_mean(input, dim, _correction(unbiased, correction), keepdim))
 
 
-@both
+@both(out=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(std(), mean())."""
     variance, mean = var_mean(input, dim, unbiased, keepdim, correction=correction)
     return _safe_root(variance), mean
 
 
-@both
+@both(out=True)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(input))) over dim without overflow; -inf where dim is empty."""
     if input.dtype is _C.bool:
@@ -162,13 +162,13 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     return _ops.where(zero, 0.0, root)
 
 
-@both
+@both(out=True)
 def dist(input, other, p=2):
     """p-norm of input - other."""
     return norm(input - other, p)
 
 
-@both
+@both(out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum with NaN as 0."""
     if not input.is_floating_point():
@@ -178,7 +178,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     )
 
 
-@both
+@both(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """Mean of the elements that are not NaN."""
     if dtype is not None:
@@ -193,7 +193,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim) / count
 
 
-@both
+@both(out=True)
 def count_nonzero(input, dim=None):
     """Number of elements that are not zero."""
     return _ops.sum(_ops.ne(input, 0), dim)

@@ -61,7 +61,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     return self.copy_(_ops.exp(normal * std + mean))
 
 
-@both
+@both(out=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices (int64) drawn by the weights in each row of input [C] or [N, C].
 

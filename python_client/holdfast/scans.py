@@ -17,13 +17,13 @@ _cummax_result = namedtuple("cummax", ["values", "indices"])
 _cummin_result = namedtuple("cummin", ["values", "indices"])
 
 
-@both
+@both(out=True)
 def cummax(input, dim):
     """Running maximum along dim and the last index that has it: (values, indices)."""
     return _cummax_result(*_ops.cummax(input, dim))
 
 
-@both
+@both(out=True)
 def cummin(input, dim):
     """Running minimum along dim and the last index that has it: (values, indices)."""
     return _cummin_result(*_ops.cummin(input, dim))
@@ -53,7 +53,7 @@ def _differences(input, dim):
     return after - before
 
 
-@both
+@both(out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th difference of neighbours along dim, with prepend and append joined
     on first. RuntimeError for a rank-0 input or n < 0."""

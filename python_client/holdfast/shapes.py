@@ -144,7 +144,7 @@ def narrow(input, dim, start, length):
     return _ops.slice(input, dim, start, start + length)
 
 
-@both
+@both(out=True)
 def narrow_copy(input, dim, start, length):
     """narrow(), copied."""
     return _ops.clone(narrow(input, dim, start, length))
@@ -227,20 +227,20 @@ def stack(tensors, dim=0, *, out=None):
     return _ops.cat([_ops.unsqueeze(x, dim) for x in tensors], dim)
 
 
-@function(names=("concat", "concatenate"))
+@function(names=("concat", "concatenate"), out=True)
 def _concat(tensors, dim=0, *, axis=None):
     """Tensors joined along dim."""
     return _ops.cat(tuple(tensors), dim if axis is None else axis)
 
 
-@function
+@function(out=True)
 def hstack(tensors):
     """Joined along dimension 1 (0 for 1-d tensors)."""
     tensors = [x if x.dim() else _ops.view(x, (1,)) for x in tensors]
     return _ops.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
-@function(names=("row_stack",))
+@function(names=("row_stack",), out=True)
 def vstack(tensors):
     """Joined along dimension 0; 1-d tensors become rows."""
     return _ops.cat([_at_least_2d(x) for x in tensors], 0)
@@ -375,7 +375,7 @@ def broadcast_tensors(*tensors):
     return tuple(_ops.expand(x, shape) for x in tensors)
 
 
-@both
+@both(out=True)
 def roll(input, shifts, dims=None):
     """Entries moved along dims, those that leave come in at the other end."""
     if dims is None:

@@ -21,25 +21,25 @@ _nanmedian_result = namedtuple("nanmedian", ["values", "indices"])
 _mode_result = namedtuple("mode", ["values", "indices"])
 
 
-@both
+@both(out=True)
 def sort(input, dim=-1, descending=False, stable=False):
     """(values, indices) in order along dim. Always stable."""
     return _sort_result(*_ops.sort(input, dim, descending))
 
 
-@both
+@both(out=True)
 def argsort(input, dim=-1, descending=False, stable=False):
     """Indices that sort() gives."""
     return _ops.sort(input, dim, descending)[1]
 
 
-@both
+@both(out=True)
 def msort(input):
     """Values in order along the first dimension."""
     return _ops.sort(input, 0)[0]
 
 
-@both
+@both(out=True)
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """(values, indices) of the k largest or smallest along dim; RuntimeError if k
     is out of range. Of equal values the first are taken."""
@@ -48,7 +48,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     )
 
 
-@both
+@both(out=True)
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest along dim, k from 1."""
     return _kthvalue_result(*_ops.kthvalue(input, k, dim, keepdim))
@@ -62,20 +62,20 @@ def _median(input, dim, keepdim, ignore_nan, result_type):
     return _ops.median(input.reshape(-1), 0, False, ignore_nan)[0]
 
 
-@both
+@both(out=True)
 def median(input, dim=None, keepdim=False):
     """The lower median: of all elements, or (values, indices) along dim. NaN if
     there is one."""
     return _median(input, dim, keepdim, False, _median_result)
 
 
-@both
+@both(out=True)
 def nanmedian(input, dim=None, keepdim=False):
     """median() of the elements that are not NaN."""
     return _median(input, dim, keepdim, True, _nanmedian_result)
 
 
-@both
+@both(out=True)
 def mode(input, dim=-1, keepdim=False):
     """(values, indices) of the most frequent value along dim, the smallest of
     several; the index is its last."""
@@ -103,7 +103,7 @@ def mode(input, dim=-1, keepdim=False):
     return _mode_result(result, indices)
 
 
-@both
+@both(out=True)
 def searchsorted(
     sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None
 ):
@@ -145,7 +145,7 @@ def searchsorted(
     )
 
 
-@both
+@both(out=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the bucket between 1-D sorted boundaries that each value of
     input falls into."""
@@ -156,7 +156,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@function
+@function(out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """True where an element is among test_elements; tensors or numbers, one of
     them a tensor."""

@@ -37,7 +37,7 @@ for _name, _target in {
     setattr(Tensor, _name, getattr(Tensor, _target))
 
 
-@both
+@both(out=True)
 def sinc(input):
     """sin(pi x) / (pi x), 1 at 0."""
     x = input * math.pi
@@ -52,7 +52,7 @@ def spherical_bessel_j0(input):
     return sinc(input * (1 / math.pi))
 
 
-@both
+@both(out=True)
 def heaviside(input, values):
     """0 below 0, 1 above, `values` at 0. Not differentiable."""
     if input.dtype is not values.dtype:
@@ -64,7 +64,7 @@ def heaviside(input, values):
     return _ops.where(_ops.eq(input, 0), values, step)
 
 
-@both
+@both(out=True)
 def float_power(input, exponent):
     """input ** exponent in float64 (complex128 if either is complex)."""
 
@@ -76,13 +76,13 @@ def float_power(input, exponent):
     return _ops.pow(wide(input), wide(exponent))
 
 
-@both
+@both(out=True)
 def ldexp(input, other):
     """input * 2**other."""
     return _ops.mul(input, _ops.exp2(other))
 
 
-@both
+@both(out=True)
 def signbit(input):
     """True where the sign is negative, -0.0 and negative NaN included."""
     if input.is_floating_point():
@@ -100,7 +100,7 @@ def positive(input):
     return input
 
 
-@both
+@both(out=True)
 def logaddexp2(input, other):
     """log2(2**input + 2**other) without overflow."""
     high = _ops.maximum(input, other)
@@ -108,13 +108,13 @@ def logaddexp2(input, other):
     return high + _ops.log1p(spread) / math.log(2.0)
 
 
-@both
+@both(out=True)
 def xlog1py(input, other):
     """input * log1p(other), 0 where input is 0."""
     return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log1p(other)))
 
 
-@both
+@both(out=True)
 def entr(input):
     """-x log(x), 0 at 0, -inf below (the terms of an entropy)."""
     inside = _ops.gt(input, 0)
@@ -123,13 +123,13 @@ def entr(input):
     return _ops.where(inside, -safe * _ops.log(safe), outside)
 
 
-@both
+@both(out=True)
 def ndtr(input):
     """Distribution function of the standard normal distribution."""
     return _ops.erfc(input * -math.sqrt(0.5)) * 0.5
 
 
-@both
+@both(out=True)
 def polygamma(n, input=None):
     """The n-th derivative of digamma (n >= 0); gradients of any order."""
     if isinstance(n, Tensor):  # the method: x.polygamma(n)
@@ -141,7 +141,7 @@ def polygamma(n, input=None):
     return _ops.zeta(float(n + 1), input) * (math.factorial(n) * (-1.0) ** (n + 1))
 
 
-@both(names=("multigammaln",))
+@both(names=("multigammaln",), out=True)
 def mvlgamma(input, p):
     """Logarithm of the multivariate gamma function of dimension p."""
     if p < 1:

@@ -95,20 +95,20 @@ def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     return result.reshape((q.numel(), *kept) if several else kept)
 
 
-@both
+@both(out=True)
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-quantiles along dim (of all if None): q a number or a 1-D tensor, whose
     dimension comes first in the result. NaN where there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@both
+@both(out=True)
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """quantile() of the elements that are not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
-@both
+@both(out=True)
 def renorm(input, p, dim, maxnorm):
     """input with every part along dim scaled down to a p-norm of maxnorm where it
     is larger."""
