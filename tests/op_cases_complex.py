@@ -91,6 +91,7 @@ case(
     lambda a: (np.abs(a) ** 3).sum(0) ** (1 / 3),
     np.array([[1 + 2j, 3 - 1j], [0.5j, 2]]),
     grad=(),
+)
 
 # ---- products and systems of complex matrices; sizes on both sides of blocks
 

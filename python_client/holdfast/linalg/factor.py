@@ -40,9 +40,9 @@ def _cholesky(input, upper=False, *, out=None):
 @accepts_out
 def cholesky_solve(input, L, upper=False):
     """X of A X = input, given A's Cholesky factor."""
-    lower = L.mT if upper else L
+    lower = L.mH if upper else L
     half = _ops.linalg_solve_triangular(lower, input, False)
-    return _ops.linalg_solve_triangular(lower.mT, half, True)
+    return _ops.linalg_solve_triangular(lower.mH, half, True)
 
 
 @both
@@ -118,13 +118,13 @@ def _inverse_order(order):
 
 @accepts_out
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
-    """X of A X = B (X A = B without left; A^T with adjoint), of lu_factor(A)."""
+    """X of A X = B (X A = B without left; A^H with adjoint), of lu_factor(A)."""
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     order = _ops.linalg_lu_permutation(pivots, LU.size(-1))
     if adjoint:
-        half = _ops.linalg_solve_triangular(LU.mT, B, False)
-        full = _ops.linalg_solve_triangular(LU.mT, half, True, unitriangular=True)
+        half = _ops.linalg_solve_triangular(LU.mH, B, False)
+        full = _ops.linalg_solve_triangular(LU.mH, half, True, unitriangular=True)
         return _rows_at(full, _inverse_order(order))
     half = _ops.linalg_solve_triangular(
         LU, _rows_at(B, order), False, unitriangular=True
