@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
@@ -21,93 +22,54 @@ namespace {
 // without anybody clearing it.
 std::atomic<uint64_t> last_pass{0};
 
-// The gradient of one output of a node while it collects its parts.
-struct Slot {
-  Value value;
-  // Made by this engine's own addition and seen by nobody else: further parts
-  // may be added in place.
-  bool owned = false;
-};
+absl::Status WithForwardOp(absl::Status status, const Node& node) {
+  if (node.op_sequence != 0 && !status.GetPayload(kForwardOpPayload)) {
+    status.SetPayload(kForwardOpPayload,
+                      absl::Cord(absl::StrCat(node.op_sequence)));
+  }
+  return status;
+}
 
-// What one pass knows about a node.
-struct Task {
-  explicit Task(Node* n) : node(n) {}
-  Node* node;
-  bool wanted = false;  // leads to a target or is one's node
-  bool leads = false;   // leads to a target: has to run
-  bool walked = false;
-  bool queued = false;
-  int32_t first_place = -1;  // its targets: a list through TargetPlace::next
-  absl::InlinedVector<Slot, 1> slots;  // per output
-};
+}  // namespace
 
-struct TargetPlace {
-  uint32_t task;
-  uint32_t output;
-  int32_t next;  // another target of the same task, or -1
-};
+BackwardPass::BackwardPass(OpSink& sink, std::vector<Value> roots,
+                           std::vector<Value> gradients,
+                           std::vector<Value> targets,
+                           const BackwardOptions& options)
+    : sink_(sink),
+      options_(options),
+      number_(last_pass.fetch_add(1, std::memory_order_relaxed) + 1),
+      root_values_(std::move(roots)),
+      gradients_(std::move(gradients)),
+      targets_(std::move(targets)) {}
 
-class Pass {
- public:
-  Pass(OpSink& sink, const BackwardOptions& options)
-      : sink_(sink),
-        options_(options),
-        number_(last_pass.fetch_add(1, std::memory_order_relaxed) + 1) {}
+BackwardPass::~BackwardPass() {
+  for (const Task& task : tasks_) {
+    task.node->visit_pass = task.outer_pass;
+    task.node->visit_index = task.outer_index;
+  }
+}
 
-  absl::StatusOr<std::vector<Value>> Run(absl::Span<const Value> roots,
-                                         absl::Span<const Value> gradients,
-                                         absl::Span<const Value> targets);
-
- private:
-  absl::Status AddTargets(absl::Span<const Value> targets);
-  absl::Status AddRoots(absl::Span<const Value> roots,
-                        absl::Span<const Value> gradients);
-  // Finds the nodes below the roots and which of them lead to a target.
-  void Explore();
-  absl::Status RunNode(uint32_t index);
-  // Adds `grad` to what `edge` has received; queues its node.
-  absl::Status Deliver(const Edge& edge, Value grad);
-  absl::StatusOr<Value> Emit(const Attrs& attrs, absl::Span<const Value> inputs,
-                             bool inplace);
-  absl::StatusOr<Value> Filled(const TensorSpec& like, int64_t value);
-  // Takes what the targets at this task have received.
-  void Capture(const Task& task);
-
-  bool seen(const Node& node) const { return node.visit_pass == number_; }
-  // The node's task, made on first sight.
-  uint32_t TaskOf(Node* node);
-
-  OpSink& sink_;
-  const BackwardOptions options_;
-  const uint64_t number_;
-  std::vector<Task> tasks_;
-  std::vector<TargetPlace> places_;  // per target
-  std::vector<Value> results_;       // per target
-  std::vector<Edge> roots_;          // keeps the graph alive
-  // Heap of runnable tasks, latest recorded first. A node's users were all
-  // recorded after it, so when it comes up its gradient is complete: the order
-  // makes counting dependencies unnecessary.
-  std::vector<std::pair<uint64_t, uint32_t>> ready_;
-};
-
-uint32_t Pass::TaskOf(Node* node) {
+uint32_t BackwardPass::TaskOf(Node* node) {
   if (!seen(*node)) {
+    tasks_.emplace_back(node);  // remembers what the node says now
     node->visit_pass = number_;
-    node->visit_index = static_cast<uint32_t>(tasks_.size());
-    tasks_.emplace_back(node);
+    node->visit_index = static_cast<uint32_t>(tasks_.size()) - 1;
   }
   return node->visit_index;
 }
 
-absl::StatusOr<Value> Pass::Emit(const Attrs& attrs,
-                                 absl::Span<const Value> inputs, bool inplace) {
+absl::StatusOr<Value> BackwardPass::Emit(const Attrs& attrs,
+                                         absl::Span<const Value> inputs,
+                                         bool inplace) {
   absl::StatusOr<Values> outputs =
       sink_.Emit(attrs, inputs, options_.create_graph, inplace);
   if (!outputs.ok()) return outputs.status();
   return std::move((*outputs)[0]);
 }
 
-absl::StatusOr<Value> Pass::Filled(const TensorSpec& like, int64_t value) {
+absl::StatusOr<Value> BackwardPass::Filled(const TensorSpec& like,
+                                           int64_t value) {
   Attrs attrs(&GetOp(OpId::full));
   attrs.Set("size", like.shape);
   attrs.Set("fill_value", value);
@@ -115,66 +77,65 @@ absl::StatusOr<Value> Pass::Filled(const TensorSpec& like, int64_t value) {
   return Emit(attrs, {}, /*inplace=*/false);
 }
 
-absl::Status Pass::AddTargets(absl::Span<const Value> targets) {
-  places_.reserve(targets.size());
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (!targets[i] || !targets[i]->requires_grad()) {
+absl::Status BackwardPass::AddTargets() {
+  places_.reserve(targets_.size());
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    if (!targets_[i] || !targets_[i]->requires_grad()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "[backward] every tensor to differentiate for must require a "
           "gradient. Got inputs[",
-          i, "]=", targets[i] ? targets[i]->spec().ToString() : "None", "."));
+          i, "]=", targets_[i] ? targets_[i]->spec().ToString() : "None", "."));
     }
-    const Edge& edge = targets[i]->GradientEdge();
+    const Edge& edge = targets_[i]->GradientEdge();
     const uint32_t index = TaskOf(edge.node.get());
     Task& task = tasks_[index];
     task.wanted = true;
     places_.push_back({index, edge.output, task.first_place});
     task.first_place = static_cast<int32_t>(i);
   }
-  results_.resize(targets.size());
+  results_.resize(targets_.size());
   return absl::OkStatus();
 }
 
-absl::Status Pass::AddRoots(absl::Span<const Value> roots,
-                            absl::Span<const Value> gradients) {
-  if (gradients.size() != roots.size()) {
+absl::Status BackwardPass::AddRoots() {
+  if (gradients_.size() != root_values_.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "[backward] there must be one gradient per root. Got roots=",
-        roots.size(), ", gradients=", gradients.size(), "."));
+        root_values_.size(), ", gradients=", gradients_.size(), "."));
   }
-  for (size_t i = 0; i < roots.size(); ++i) {
-    if (!roots[i] || !roots[i]->requires_grad()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("[backward] element ", i,
-                       " of tensors does not require grad and does not have a "
-                       "grad_fn. Got root=",
-                       roots[i] ? roots[i]->spec().ToString() : "None", "."));
+  for (size_t i = 0; i < root_values_.size(); ++i) {
+    if (!root_values_[i] || !root_values_[i]->requires_grad()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[backward] element ", i,
+          " of tensors does not require grad and does not have a "
+          "grad_fn. Got root=",
+          root_values_[i] ? root_values_[i]->spec().ToString() : "None", "."));
     }
-    const TensorSpec& spec = roots[i]->spec();
-    if (!gradients[i] && spec.numel() != 1) {
+    const TensorSpec& spec = root_values_[i]->spec();
+    if (!gradients_[i] && spec.numel() != 1) {
       return absl::FailedPreconditionError(
           absl::StrCat("[backward] grad can be implicitly created only for "
                        "scalar outputs. Got root=",
                        spec.ToString(), ", gradient=None."));
     }
-    if (gradients[i] && gradients[i]->spec().shape != spec.shape) {
+    if (gradients_[i] && gradients_[i]->spec().shape != spec.shape) {
       return absl::InvalidArgumentError(absl::StrCat(
           "[backward] a gradient must have its root's shape. Got root=",
-          spec.ToString(), ", gradient=", gradients[i]->spec().ToString(),
+          spec.ToString(), ", gradient=", gradients_[i]->spec().ToString(),
           "."));
     }
-    if (gradients[i] && !IsDifferentiable(gradients[i]->spec().dtype)) {
+    if (gradients_[i] && !IsDifferentiable(gradients_[i]->spec().dtype)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "[backward] a gradient must be floating point. Got root=",
-          spec.ToString(), ", gradient=", gradients[i]->spec().ToString(),
+          spec.ToString(), ", gradient=", gradients_[i]->spec().ToString(),
           "."));
     }
-    roots_.push_back(roots[i]->GradientEdge());
+    roots_.push_back(root_values_[i]->GradientEdge());
   }
   return absl::OkStatus();
 }
 
-void Pass::Explore() {
+void BackwardPass::Explore() {
   // Nodes recorded before every target cannot lead to one.
   uint64_t oldest = std::numeric_limits<uint64_t>::max();
   for (const TargetPlace& place : places_) {
@@ -216,7 +177,7 @@ void Pass::Explore() {
   }
 }
 
-absl::Status Pass::Deliver(const Edge& edge, Value grad) {
+absl::Status BackwardPass::Deliver(const Edge& edge, Value grad) {
   const uint32_t index = edge.node->visit_index;
   Task& task = tasks_[index];
   if (task.slots.size() <= edge.output) task.slots.resize(edge.output + 1);
@@ -230,7 +191,9 @@ absl::Status Pass::Deliver(const Edge& edge, Value grad) {
     if (!sum.ok()) return sum.status();
     slot = {*std::move(sum), true};
   }
-  if (task.leads && !task.queued) {
+  const bool hooked = options_.user_code && task.node->user != nullptr &&
+                      task.hooks_run < task.node->user->hooks.size();
+  if ((task.leads || (task.wanted && hooked)) && !task.queued) {
     task.queued = true;
     ready_.emplace_back(task.node->sequence(), index);
     std::push_heap(ready_.begin(), ready_.end());
@@ -238,85 +201,215 @@ absl::Status Pass::Deliver(const Edge& edge, Value grad) {
   return absl::OkStatus();
 }
 
-void Pass::Capture(const Task& task) {
+void BackwardPass::Capture(const Task& task) {
   for (int32_t i = task.first_place; i >= 0; i = places_[i].next) {
     const uint32_t output = places_[i].output;
     if (output < task.slots.size()) results_[i] = task.slots[output].value;
   }
 }
 
-absl::Status Pass::RunNode(uint32_t index) {
+bool BackwardPass::wanted(const Edge& edge) const {
+  return edge && seen(*edge.node) && tasks_[edge.node->visit_index].wanted;
+}
+
+void BackwardPass::CallNextHook(uint32_t index) {
+  Task& task = tasks_[index];
+  const UserCode* user = task.node->user.get();
+  if (user == nullptr || !options_.user_code) return;
+  while (task.hooks_run < user->hooks.size()) {
+    const UserCode::Hook& hook = user->hooks[task.hooks_run++];
+    if (hook.output >= task.slots.size() || !task.slots[hook.output].value) {
+      continue;
+    }
+    call_ = {hook.code, /*is_hook=*/true, {task.slots[hook.output].value}};
+    calling_task_ = index;
+    calling_ = true;
+    return;
+  }
+}
+
+Values BackwardPass::TakeGradients(Task& task) {
+  Values grads(task.node->num_outputs());
+  for (size_t i = 0; i < task.slots.size(); ++i) {
+    grads[i] = std::move(task.slots[i].value);
+  }
+  task.slots.clear();
+  return grads;
+}
+
+absl::Status BackwardPass::RunNode(uint32_t index) {
+  CallNextHook(index);
+  if (calling_) return absl::OkStatus();
   Capture(tasks_[index]);
   Node* node = tasks_[index].node;
-  Values grads(node->attrs().schema().num_outputs);
-  {
-    auto& slots = tasks_[index].slots;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      grads[i] = std::move(slots[i].value);
+  // Only its hooks were wanted.
+  if (!tasks_[index].leads) return absl::OkStatus();
+  Values grads = TakeGradients(tasks_[index]);
+  if (node->is_user_function()) {
+    if (!options_.user_code) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[backward] the graph holds a function of the user's, which only its "
+          "client can run. Got ",
+          node->name(), "."));
     }
-    slots.clear();
+    call_ = {node->user->function, /*is_hook=*/false, std::move(grads)};
+    called_node_ = RefPtr<Node>(node);
+    calling_task_ = index;
+    calling_ = true;
+    return absl::OkStatus();
   }
-  uint64_t wanted = 0;
-  const size_t n = node->edges.size();
-  for (size_t i = 0; i < n && i < 64; ++i) {
-    const Edge& edge = node->edges[i];
-    if (edge && seen(*edge.node) && tasks_[edge.node->visit_index].wanted) {
-      wanted |= uint64_t{1} << i;
-    }
+  uint64_t mask = 0;
+  for (size_t i = 0; i < node->edges.size() && i < 64; ++i) {
+    if (wanted(node->edges[i])) mask |= uint64_t{1} << i;
   }
-  GradContext context(&sink_, node, grads, options_.create_graph, wanted);
+  GradContext context(&sink_, node, grads, options_.create_graph, mask);
   node->rule().apply(context);
-  if (!context.status().ok()) return context.status();
+  if (!context.status().ok()) return WithForwardOp(context.status(), *node);
   if (!options_.retain_graph) node->Release();
   // The gradient's memory may go now, before its parts travel on.
   grads.clear();
-  absl::Span<Value> results = context.results();
-  for (size_t i = 0; i < n; ++i) {
-    const Edge& edge = node->edges[i];
-    if (!results[i] || !edge || !seen(*edge.node) ||
-        !tasks_[edge.node->visit_index].wanted) {
-      continue;
-    }
-    const absl::Status status = Deliver(edge, std::move(results[i]));
+  return Pass(node, context.results());
+}
+
+absl::Status BackwardPass::Pass(Node* node, absl::Span<Value> results) {
+  if (options_.detect_anomaly) {
+    absl::Status status = CheckNoNaN(*node, results);
+    if (!status.ok()) return WithForwardOp(status, *node);
+  }
+  for (size_t i = 0; i < node->edges.size(); ++i) {
+    if (!results[i] || !wanted(node->edges[i])) continue;
+    absl::Status status = Deliver(node->edges[i], std::move(results[i]));
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Value>> Pass::Run(absl::Span<const Value> roots,
-                                             absl::Span<const Value> gradients,
-                                             absl::Span<const Value> targets) {
-  absl::Status status = AddTargets(targets);
+absl::Status BackwardPass::CheckNoNaN(const Node& node,
+                                      absl::Span<const Value> results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    absl::StatusOr<bool> nan = sink_.HasNaN(results[i]);
+    if (!nan.ok()) return nan.status();
+    if (*nan) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("[", node.name(), "] the backward of ", node.name(),
+                       " returned nan values in its ", i, "th output."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Value> BackwardPass::Fit(const Node& node, size_t input,
+                                        Value grad) {
+  const TensorSpec& want = node.input_specs[input];
+  if (grad->spec().shape != want.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[backward] Function ", node.name(),
+        "Backward returned an invalid gradient at index ", input, " - got ",
+        grad->spec().ToString(), " but expected shape compatible with ",
+        want.ToString(), "."));
+  }
+  if (grad->spec().dtype == want.dtype) return grad;
+  Attrs attrs(&GetOp(OpId::to));
+  attrs.Set("dtype", want.dtype);
+  return Emit(attrs, {&grad, 1}, /*inplace=*/false);
+}
+
+absl::Status BackwardPass::Answer(Values values) {
+  calling_ = false;
+  const uint32_t index = calling_task_;
+  Node* node = tasks_[index].node;
+  if (call_.is_hook) {
+    const uint32_t output =
+        node->user->hooks[tasks_[index].hooks_run - 1].output;
+    call_.gradients.clear();
+    if (values.size() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[backward] a hook answers with one gradient. Got ", values.size()));
+    }
+    if (values[0]) {
+      Slot& slot = tasks_[index].slots[output];
+      if (values[0]->spec().shape != slot.value->spec().shape ||
+          values[0]->spec().dtype != slot.value->spec().dtype) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "[backward] a hook must keep the gradient's shape and dtype. Got ",
+            values[0]->spec().ToString(), " for ",
+            slot.value->spec().ToString(), "."));
+      }
+      slot = {std::move(values[0]), false};
+    }
+    return RunNode(index);
+  }
+  call_.gradients.clear();
+  called_node_.reset();
+  if (values.size() != node->edges.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[backward] function ", node->name(),
+        "Backward returned an incorrect number of gradients (expected ",
+        node->edges.size(), ", got ", values.size(), ")"));
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i] || !wanted(node->edges[i])) continue;
+    absl::StatusOr<Value> fit = Fit(*node, i, std::move(values[i]));
+    if (!fit.ok()) return fit.status();
+    values[i] = *std::move(fit);
+  }
+  return Pass(node, absl::MakeSpan(values));
+}
+
+absl::Status BackwardPass::Start() {
+  absl::Status status = AddTargets();
   if (!status.ok()) return status;
-  status = AddRoots(roots, gradients);
+  status = AddRoots();
   if (!status.ok()) return status;
   Explore();
-  for (size_t i = 0; i < roots.size(); ++i) {
+  for (size_t i = 0; i < root_values_.size(); ++i) {
     if (!tasks_[roots_[i].node->visit_index].wanted) continue;
-    Value grad = gradients[i];
+    const TensorSpec& spec = root_values_[i]->spec();
+    Value grad = gradients_[i];
     if (!grad) {
-      absl::StatusOr<Value> ones = Filled(roots[i]->spec(), 1);
+      absl::StatusOr<Value> ones = Filled(spec, 1);
       if (!ones.ok()) return ones.status();
       grad = *std::move(ones);
-    } else if (grad->spec().dtype != roots[i]->spec().dtype) {
+    } else if (grad->spec().dtype != spec.dtype) {
       Attrs attrs(&GetOp(OpId::to));
-      attrs.Set("dtype", roots[i]->spec().dtype);
-      absl::StatusOr<Value> cast =
-          Emit(attrs, absl::MakeConstSpan(&grad, 1), /*inplace=*/false);
+      attrs.Set("dtype", spec.dtype);
+      absl::StatusOr<Value> cast = Emit(attrs, {&grad, 1}, /*inplace=*/false);
       if (!cast.ok()) return cast.status();
       grad = *std::move(cast);
     }
     status = Deliver(roots_[i], std::move(grad));
     if (!status.ok()) return status;
   }
+  root_values_.clear();
+  gradients_.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BackwardPass::State> BackwardPass::Run(
+    absl::FunctionRef<bool()> yield) {
+  if (!started_) {
+    started_ = true;
+    absl::Status status = Start();
+    if (!status.ok()) return status;
+  }
+  if (calling_) return State::kCalling;
   while (!ready_.empty()) {
     std::pop_heap(ready_.begin(), ready_.end());
     const uint32_t index = ready_.back().second;
     ready_.pop_back();
-    status = RunNode(index);
+    absl::Status status = RunNode(index);
     if (!status.ok()) return status;
+    if (calling_) return State::kCalling;
+    if (yield()) return State::kRunning;
   }
-  for (size_t i = 0; i < targets.size(); ++i) {
+  absl::Status status = Finish();
+  if (!status.ok()) return status;
+  return State::kDone;
+}
+
+absl::Status BackwardPass::Finish() {
+  for (size_t i = 0; i < targets_.size(); ++i) {
     // A target whose node had no reason to run still holds its gradient.
     const Task& task = tasks_[places_[i].task];
     const uint32_t output = places_[i].output;
@@ -324,20 +417,27 @@ absl::StatusOr<std::vector<Value>> Pass::Run(absl::Span<const Value> roots,
       results_[i] = task.slots[output].value;
     }
     if (results_[i] || !task.walked) continue;
-    absl::StatusOr<Value> zeros = Filled(targets[i]->spec(), 0);
+    absl::StatusOr<Value> zeros = Filled(targets_[i]->spec(), 0);
     if (!zeros.ok()) return zeros.status();
     results_[i] = *std::move(zeros);
   }
-  return std::move(results_);
+  return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<Value>> RunBackward(
     OpSink& sink, absl::Span<const Value> roots,
     absl::Span<const Value> gradients, absl::Span<const Value> targets,
     const BackwardOptions& options) {
-  return Pass(sink, options).Run(roots, gradients, targets);
+  BackwardPass pass(sink, {roots.begin(), roots.end()},
+                    {gradients.begin(), gradients.end()},
+                    {targets.begin(), targets.end()}, options);
+  absl::StatusOr<BackwardPass::State> state = pass.Run([] { return false; });
+  if (!state.ok()) return state.status();
+  if (*state == BackwardPass::State::kCalling) {
+    return absl::FailedPreconditionError(
+        "[backward] nobody is there to run the user's code");
+  }
+  return pass.TakeResults();
 }
 
 }  // namespace holdfast

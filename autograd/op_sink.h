@@ -28,6 +28,9 @@ class OpSink {
                                       absl::Span<const Value> inputs,
                                       bool record, bool inplace) = 0;
 
+  // Whether any element is NaN. Waits for the value.
+  virtual absl::StatusOr<bool> HasNaN(const Value& value) = 0;
+
   // Another variable over the same storage and spec with no history.
   virtual Value Alias(const Value& value) = 0;
 };

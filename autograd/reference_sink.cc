@@ -103,12 +103,22 @@ absl::StatusOr<Values> ReferenceSink::Emit(const Attrs& attrs,
       AsReference(outputs[i]).Write(out[i]);
     }
   }
-  if (node) EndRecord(node, *this, outputs);
+  if (node) {
+    if (inplace) outputs[0] = Alias(inputs[0]);
+    EndRecord(node, *this, outputs);
+  }
   return outputs;
 }
 
 Value ReferenceSink::Alias(const Value& value) {
   return MakeRef<ReferenceTensor>(value->spec(), AsReference(value).storage);
+}
+
+absl::StatusOr<bool> ReferenceSink::HasNaN(const Value& value) {
+  for (const double x : AsReference(value).Read().v) {
+    if (std::isnan(x)) return true;
+  }
+  return false;
 }
 
 Value NewTensor(DType dtype, const Dims& shape, std::vector<double> values) {

@@ -53,6 +53,7 @@ class ReferenceSink final : public OpSink {
                               absl::Span<const Value> inputs, bool record,
                               bool inplace) override;
   Value Alias(const Value& value) override;
+  absl::StatusOr<bool> HasNaN(const Value& value) override;
 
   // Ops run so far, by kind.
   int count(OpId op) const { return counts_[static_cast<int>(op)]; }

@@ -31,21 +31,6 @@ int64_t EndOf(ShapeSpan shape, ShapeSpan strides, int64_t offset, int64_t low) {
   return last + 1;
 }
 
-// False only if no two elements share a place.
-bool MayOverlap(const TensorSpec& spec) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
-  for (int d = 0; d < spec.rank(); ++d) {
-    if (spec.shape[d] > 1) dims.emplace_back(spec.strides[d], spec.shape[d]);
-  }
-  std::sort(dims.begin(), dims.end());
-  int64_t reach = 0;
-  for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return true;
-    reach += (size - 1) * stride;
-  }
-  return false;
-}
-
 }  // namespace
 
 HOLDFAST_GRAD(view) { Reshape(c); }
@@ -126,6 +111,14 @@ HOLDFAST_GRAD(as_strided) {
   const int64_t offset = c.attrs().None("storage_offset")
                              ? input.offset
                              : c.attrs().Int("storage_offset");
+  TensorSpec view = ContiguousSpec(input.dtype, shape);
+  view.strides = strides;
+  if (input.contiguous() && offset >= input.offset && !MayOverlap(view)) {
+    return c.Set(0, c.Call(OpId::as_strided_scatter, {Zeros(c, input), g},
+                           {{"size", shape},
+                            {"stride", strides},
+                            {"storage_offset", offset - input.offset}}));
+  }
   const int64_t low = std::min(offset, input.offset);
   const int64_t size =
       std::max(EndOf(shape, strides, offset, low),
@@ -157,6 +150,29 @@ HOLDFAST_GRAD(as_strided) {
         Div(c, storage, Where(c, Equal(c, count, int64_t{0}), 1.0, count));
   }
   c.Set(0, seen_as(storage, input.shape, input.strides, input.offset));
+}
+
+// g with zeros where src was written; what g has there.
+HOLDFAST_GRAD(as_strided_scatter) {
+  const Attrs& a = c.attrs();
+  const int64_t offset = a.None("storage_offset") ? 0 : a.Int("storage_offset");
+  const Value g = c.grad()->spec().contiguous()
+                      ? c.grad()
+                      : c.Call(OpId::clone, {c.grad()});
+  if (!g) return;
+  if (c.needs(0)) {
+    const TensorSpec part = ContiguousSpec(g->spec().dtype, a.Ints("size"));
+    c.Set(0, c.Call(OpId::as_strided_scatter, {g, Zeros(c, part)},
+                    {{"size", a.Get("size")},
+                     {"stride", a.Get("stride")},
+                     {"storage_offset", offset}}));
+  }
+  if (c.needs(1)) {
+    c.Set(1, c.Call(OpId::as_strided, {g},
+                    {{"size", a.Get("size")},
+                     {"stride", a.Get("stride")},
+                     {"storage_offset", g->spec().offset + offset}}));
+  }
 }
 
 }  // namespace holdfast

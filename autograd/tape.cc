@@ -14,6 +14,9 @@ namespace {
 
 std::atomic<uint64_t> last_sequence{0};
 
+// Marks the nodes of user functions as no leaves; the engine runs them.
+constexpr GradRule kUserFunctionRule = {nullptr};
+
 // The inputs to keep: those the rule names, less those that only serve the
 // gradients of other inputs when no other input needs one.
 uint32_t InputsToSave(const GradRule& rule, const Node& node) {
@@ -46,6 +49,28 @@ Node::Node(const Attrs& attrs, const GradRule* rule)
                     ? 0
                     : last_sequence.fetch_add(1, std::memory_order_relaxed) +
                           1) {}
+
+Node::Node(uint64_t function, std::string name, std::vector<TensorSpec> outputs)
+    : Node(Attrs(nullptr), &kUserFunctionRule) {
+  EnsureUser().function = function;
+  user->name = std::move(name);
+  user->output_specs = std::move(outputs);
+}
+
+UserCode& Node::EnsureUser() {
+  if (user == nullptr) user = std::make_unique<UserCode>();
+  return *user;
+}
+
+size_t Node::num_outputs() const {
+  if (is_leaf()) return 1;
+  if (is_user_function()) return user->output_specs.size();
+  return attrs_.schema().num_outputs;
+}
+
+const std::string& Node::name() const {
+  return is_user_function() ? user->name : attrs_.schema().name;
+}
 
 void Node::Release() {
   for (SavedValue& saved : saved_inputs) {
@@ -140,12 +165,6 @@ void EndRecord(const RefPtr<Node>& node, OpSink& sink,
                                 output->version()};
     }
     if (!differentiable) continue;
-    // An overwritten input that was saved without a clone would own this node
-    // and be owned by it. The alias breaks the cycle; its old version makes
-    // backward report it.
-    for (SavedValue& saved : node->saved_inputs) {
-      if (saved.value == output) saved.value = sink.Alias(output);
-    }
     output->SetHistory(node, static_cast<uint32_t>(i));
   }
 }

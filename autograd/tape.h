@@ -9,7 +9,11 @@
 #ifndef HOLDFAST_AUTOGRAD_TAPE_H_
 #define HOLDFAST_AUTOGRAD_TAPE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -29,17 +33,36 @@ struct SavedValue {
   uint32_t version = 0;
 };
 
+// The user's own code at a node: it runs where the user is (engine.h).
+struct UserCode {
+  struct Hook {
+    uint32_t output;  // sees the gradient of this output, and may replace it
+    uint64_t code;    // what the recording client called it
+  };
+  std::vector<Hook> hooks;  // in order of registration
+  // A function recorded as one node; 0: the node is an op's or a leaf's.
+  uint64_t function = 0;
+  std::string name;  // of the function, for messages
+  std::vector<TensorSpec> output_specs;
+};
+
 class Node final : public RefCounted {
  public:
   // A leaf's node: gradients end here.
   Node() : Node(Attrs(nullptr), nullptr) {}
   // The node of one recorded op. `rule` lives forever.
   Node(const Attrs& attrs, const GradRule* rule);
+  // The node of a function of the user's, which makes `outputs`.
+  Node(uint64_t function, std::string name, std::vector<TensorSpec> outputs);
 
   bool is_leaf() const { return rule_ == nullptr; }
-  // REQUIRES: !is_leaf().
+  bool is_user_function() const { return user && user->function != 0; }
+  // REQUIRES of both: an op's node.
   const Attrs& attrs() const { return attrs_; }
   const GradRule& rule() const { return *rule_; }
+  size_t num_outputs() const;
+  // "mul", or the function's name. REQUIRES: !is_leaf().
+  const std::string& name() const;
   // Order of recording within the process: greater than that of every node
   // its edges lead to. 0 for leaves.
   uint64_t sequence() const { return sequence_; }
@@ -56,6 +79,12 @@ class Node final : public RefCounted {
   absl::InlinedVector<TensorSpec, 2> input_specs;
   absl::InlinedVector<SavedValue, 2> saved_inputs;   // as far as the rule asks
   absl::InlinedVector<SavedValue, 1> saved_outputs;  // likewise
+
+  // Null for most.
+  std::unique_ptr<UserCode> user;
+  UserCode& EnsureUser();
+  // The client's number of the op that was recorded; 0: none of the client's.
+  uint64_t op_sequence = 0;
 
   // The engine's place for this node in the backward pass `visit_pass`.
   // Meaningless in any other pass.
@@ -80,8 +109,10 @@ class Node final : public RefCounted {
 //   1. before the kernel runs and before any version is bumped: BeginRecord
 //      saves inputs (the rule says which);
 //   2. after both: EndRecord saves outputs and sets their history.
-// For an in-place op `outputs[0]` is `inputs[0]`. Integral outputs get no
-// history. REQUIRES: some input requires a gradient, the op has a rule.
+// For an in-place op `outputs[0]` is an alias of `inputs[0]`: a variable's
+// history never changes once it has one, so that a node that saved a variable
+// cannot come to own itself. Integral outputs get no history. REQUIRES: some
+// input requires a gradient, the op has a rule.
 RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs);
 // The same for an in-place op; if backward needs input 0, keeps a clone of it,
 // as PyTorch does. (BeginRecord works too, but then backward reports that the

@@ -48,8 +48,7 @@ class Variable : public RefCounted {
 
   // Marks a leaf. REQUIRES: is_leaf().
   void SetLeafRequiresGrad(bool requires_grad);
-  // Makes this the `output`th result of `node`. Also used by in-place ops,
-  // which move a variable to a later node.
+  // Makes this the `output`th result of `node`. Call once, on a new variable.
   void SetHistory(RefPtr<Node> node, uint32_t output);
 
   // Where this variable's gradient goes; a null node if it needs none. Creates

@@ -65,7 +65,7 @@ OpFailure OpFailureOf(const absl::Status& status) {
   if (!payload.has_value() || !failure.ParseFromString(std::string(*payload))) {
     return {};
   }
-  return {failure.op(), failure.op_sequence()};
+  return {failure.op(), failure.op_sequence(), failure.forward_op_sequence()};
 }
 
 }  // namespace holdfast::client

@@ -78,9 +78,11 @@ Reach FindReach(absl::Span<const RefPtr<GraphNode>> roots,
         wanted ||
         std::any_of(node->inputs.begin(), node->inputs.end(),
                     [](const auto& input) { return input && input->on_path; });
+    reach.user_code |=
+        node->on_path && (node->function != nullptr || !node->hooks.empty());
     if (node->released) {
       reach.released = true;
-    } else if (node->on_path && node->op != OpId::kCount) {
+    } else if (node->on_path && !node->is_leaf()) {
       reach.path.push_back(node);
     }
   }
@@ -95,6 +97,9 @@ void ReleaseGraph(const Reach& reach) {
   for (GraphNode* node : reach.path) {
     node->released = true;
     node->inputs.clear();
+    // They may hold tensors that hold this node.
+    node->function.reset();
+    node->hooks.clear();
   }
 }
 

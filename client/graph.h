@@ -11,10 +11,13 @@
 #define HOLDFAST_CLIENT_GRAPH_H_
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "client/user_code.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/ref_counted.h"
@@ -28,15 +31,21 @@ struct GraphNode final : public RefCounted {
   // Set on a leaf's node (and a retains_grad tensor's): the tensor, which
   // clears it when it dies (then its gradient is nobody's).
   TensorState* tensor = nullptr;
-  OpId op = OpId::kCount;  // kCount: a leaf
-  bool released = false;   // backward has passed without retain_graph
-  bool on_path = false;    // scratch of the last traversal
-  uint64_t visited = 0;    // epoch of the last traversal
+  OpId op = OpId::kCount;  // kCount: a leaf, or the user's function
+  std::shared_ptr<UserCode> function;
+  // Hooks on the gradient that arrives here, and their numbers.
+  std::vector<std::pair<uint64_t, std::shared_ptr<UserCode>>> hooks;
+  bool is_leaf() const { return op == OpId::kCount && !function && !released; }
+  bool released = false;  // backward has passed without retain_graph
+  bool on_path = false;   // scratch of the last traversal
+  uint64_t visited = 0;   // epoch of the last traversal
 
  protected:
   // Frees chains of any length without recursion.
   void Destroy() override;
 };
+
+using GraphEdges = absl::InlinedVector<RefPtr<GraphNode>, 2>;
 
 // What a backward pass will meet.
 struct Reach {
@@ -45,6 +54,8 @@ struct Reach {
   std::vector<TensorState*> tensors;
   // Op nodes on a path from a root to one of the tensors.
   std::vector<GraphNode*> path;
+  // Some of the user's code takes part.
+  bool user_code = false;
   // One of them was released by an earlier backward.
   bool released = false;
 };

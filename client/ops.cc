@@ -122,8 +122,7 @@ Tensor Ops::CrossEntropy(Tensor logits, Tensor targets) {
 
 void Ops::Backward(Tensor loss) {
   if (!ok()) return;
-  Note(session_->Backward({&loss, 1}, {}, {}, /*retain_graph=*/false,
-                          /*create_graph=*/false));
+  Note(session_->Backward({&loss, 1}, {}, {}, {}));
 }
 
 void Ops::SgdStep(absl::Span<const Tensor> parameters, double learning_rate) {

@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "client/random_stream.h"
 #include "client/tensor.h"
+#include "client/user_code.h"
 #include "ops/attrs.h"
 #include "ops/complex.h"
 #include "ops/half.h"
@@ -44,6 +45,15 @@ struct ConnectOptions {
   std::string daemon_path;
 };
 
+struct BackwardOptions {
+  bool retain_graph = false;    // keep the graph for another backward
+  bool create_graph = false;    // record the gradients' computation
+  bool detect_anomaly = false;  // NaN in a gradient is an error
+  // Polled while user code is waited for; may be null. True ends the backward
+  // with Cancelled.
+  std::function<bool()> interrupted;
+};
+
 // Elements of one read. `data` is row-major; or, for a placed read, points at
 // the storage's first byte in shared memory and spec.offset/strides apply.
 // `owner` keeps the memory valid; while a placed read's owner lives, ops that
@@ -60,6 +70,8 @@ struct ReadValue {
 struct OpFailure {
   std::string op;
   uint64_t op_sequence = 0;
+  // Of a backward: the number of the op whose gradient failed; 0: unknown.
+  uint64_t forward_op_sequence = 0;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -110,12 +122,32 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::Status Backward(absl::Span<const Tensor> roots,
                                 absl::Span<const Tensor> gradients,
                                 absl::Span<const Tensor> inputs,
-                                bool retain_graph, bool create_graph) = 0;
+                                const BackwardOptions& options) = 0;
   // autograd.grad: one gradient per input; null for unused ones if allowed.
   virtual absl::StatusOr<std::vector<Tensor>> Grad(
       absl::Span<const Tensor> outputs, absl::Span<const Tensor> gradients,
-      absl::Span<const Tensor> inputs, bool retain_graph, bool create_graph,
+      absl::Span<const Tensor> inputs, const BackwardOptions& options,
       bool allow_unused) = 0;
+
+  // ---- the program's own code in the graph (user_code.h). A backward that
+  // meets some runs it on the calling thread, and returns when it is done.
+
+  // Makes `outputs` results of `function` of `inputs`. Null inputs are no
+  // tensors, null outputs take no gradient. written[i]: output i is an input
+  // that the function wrote in place.
+  virtual absl::Status RecordFunction(std::shared_ptr<UserCode> function,
+                                      absl::Span<const Tensor> inputs,
+                                      absl::Span<const Tensor> outputs,
+                                      const std::vector<bool>& written) = 0;
+  // Backward shows `hook` the tensor's gradient. Returns its number.
+  virtual absl::StatusOr<uint64_t> RegisterHook(
+      const Tensor& tensor, std::shared_ptr<UserCode> hook) = 0;
+  virtual void RemoveHook(const Tensor& tensor, uint64_t number) = 0;
+  // Inside the call of a function that is `own`: `tensor`, which has no
+  // history, becomes its output again.
+  virtual absl::Status RestoreOutput(
+      const Tensor& tensor, const std::function<bool(const UserCode&)>& own,
+      uint32_t output) = 0;
 
   // ---- reads: the only waits
 

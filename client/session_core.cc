@@ -293,14 +293,26 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   {
     std::lock_guard<std::mutex> lock(mutex_);
     bool needs_grad = false;
-    if (inplace && record) {
-      status = CheckInplace(schema, inputs[0]);
+    if (inplace && record && inputs[0]->requires_grad) {
+      status = CheckNotLeaf(absl::StrCat(schema.name, "_"), inputs[0]);
       if (ABSL_PREDICT_FALSE(!status.ok())) return status;
     }
     if (record && !schema.has(kNoGrad)) {
       for (const Tensor& input : inputs) {
         needs_grad |= input && input->NeedsGrad();
       }
+    }
+    if (ABSL_PREDICT_FALSE(inplace && needs_grad &&
+                           inputs[0]->made_without_grad)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[", schema.name,
+          "_] A view was created in no_grad mode and is being modified inplace "
+          "with grad mode enabled. Given that this use case is ambiguous and "
+          "error-prone, it is forbidden. You can clarify your code by moving "
+          "both the view and the inplace either both inside the no_grad block "
+          "(if you don't want the inplace to be tracked) or both outside (if "
+          "you want the inplace to be tracked). Got ",
+          inputs[0]->spec().ToString(), "."));
     }
     OpRequest request;
     request.op = op;
@@ -327,8 +339,9 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
           storage = MakeRef<StorageState>();
         } else {
           const Tensor& base = inputs[inferred[i].alias];
-          storage = schema.id == OpId::detach
-                        ? MakeRef<StorageState>(base->storage())
+          const bool data = schema.id == OpId::variable_data;
+          storage = data || schema.id == OpId::detach
+                        ? MakeRef<StorageState>(base->storage(), data)
                         : base->storage();
         }
         const bool last = i + 1 == inferred.size();
@@ -338,6 +351,13 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
       }
     }
     if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
+    if (schema.has(kView) && !record) {
+      made[0]->made_without_grad = !schema.has(kNoGrad);
+    }
+    if (inplace) ++inputs[0]->storage()->version();
+    if (schema.has(kMutates)) {
+      for (const Tensor& input : inputs) ++input->storage()->version();
+    }
   }
   if (inplace) {
     outputs[0] = inputs[0];
@@ -491,8 +511,8 @@ std::vector<std::pair<std::string, Tensor>> SessionCore::Kept() {
     call->set_outputs(handle);
     if (!SendCommand(command).ok()) break;
     CountOp();
-    Tensor tensor =
-        NewTensor(handle, entry.spec, MakeRef<StorageState>(entry.storage));
+    Tensor tensor = NewTensor(handle, entry.spec,
+                              MakeRef<StorageState>(entry.storage, false));
     if (entry.requires_grad) {
       command.Clear();
       command.mutable_set_requires_grad()->set_handle(handle);

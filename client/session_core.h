@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,13 +59,24 @@ class SessionCore final : public Session {
   absl::Status SetGrad(const Tensor& tensor, Tensor gradient) override;
   absl::Status Backward(absl::Span<const Tensor> roots,
                         absl::Span<const Tensor> gradients,
-                        absl::Span<const Tensor> inputs, bool retain_graph,
-                        bool create_graph) override;
+                        absl::Span<const Tensor> inputs,
+                        const BackwardOptions& options) override;
   absl::StatusOr<std::vector<Tensor>> Grad(absl::Span<const Tensor> outputs,
                                            absl::Span<const Tensor> gradients,
                                            absl::Span<const Tensor> inputs,
-                                           bool retain_graph, bool create_graph,
+                                           const BackwardOptions& options,
                                            bool allow_unused) override;
+
+  absl::Status RecordFunction(std::shared_ptr<UserCode> function,
+                              absl::Span<const Tensor> inputs,
+                              absl::Span<const Tensor> outputs,
+                              const std::vector<bool>& written) override;
+  absl::StatusOr<uint64_t> RegisterHook(
+      const Tensor& tensor, std::shared_ptr<UserCode> hook) override;
+  void RemoveHook(const Tensor& tensor, uint64_t number) override;
+  absl::Status RestoreOutput(const Tensor& tensor,
+                             const std::function<bool(const UserCode&)>& own,
+                             uint32_t output) override;
 
   absl::StatusOr<uint64_t> StartRead(const Tensor& tensor, bool place) override;
   absl::StatusOr<ReadValue> WaitRead(
@@ -141,30 +153,85 @@ class SessionCore final : public Session {
   absl::StatusOr<Tensor> SendPut(wire::Put put, TensorSpec spec);
 
   // ---- session_grad.cc
-  absl::Status CheckInplace(const OpSchema& schema, const Tensor& tensor)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordOutputs(const OpSchema& schema, absl::Span<const Tensor> inputs,
                      absl::Span<const Tensor> outputs, bool inplace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoots(absl::Span<const Tensor> roots,
                           absl::Span<const Tensor> gradients)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  struct BackwardPlan;
+  struct BackwardPlan {
+    wire::Command command;
+    std::vector<GraphNode*> targets;  // empty: every leaf reached
+    std::vector<RefPtr<GraphNode>> roots;
+    GraphEdges gradient_edges;  // what the weights of the roots depend on
+    Reach reach;
+    // Leaves' nodes, and the gradients that they get when all is done.
+    std::vector<std::pair<RefPtr<GraphNode>, Tensor>> fresh;
+
+    // For a gradient that is itself differentiable: it depends on what the
+    // roots depend on, and on their weights.
+    RefPtr<GraphNode> GradientNode() const;
+  };
+  // Plan and send; false: see PrepareUserCode.
+  absl::StatusOr<bool> StartBackward(absl::Span<const Tensor> roots,
+                                     absl::Span<const Tensor> gradients,
+                                     absl::Span<const Tensor> inputs,
+                                     const BackwardOptions& options,
+                                     bool has_turn, BackwardPlan* plan);
+  absl::StatusOr<bool> StartGrad(absl::Span<const Tensor> outputs,
+                                 absl::Span<const Tensor> gradients,
+                                 absl::Span<const Tensor> inputs,
+                                 const BackwardOptions& options,
+                                 bool allow_unused, bool has_turn,
+                                 BackwardPlan* plan,
+                                 std::vector<Tensor>* result);
   // Starts the message; finds what the roots reach. `plan.targets` is given.
   absl::Status PlanBackward(absl::Span<const Tensor> roots,
                             absl::Span<const Tensor> gradients,
-                            bool retain_graph, bool create_graph,
-                            BackwardPlan* plan)
+                            const BackwardOptions& options, BackwardPlan* plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A tensor for the gradient of `of`, named in the message.
   Tensor NameGradient(const TensorState& of, BackwardPlan* plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendBackward(const BackwardPlan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits where the program looks at memory that backward may touch.
-  absl::Status AfterBackward();
+  // Numbers the backward if it is to be waited for: user code takes part in it.
+  // False: the thread must hold user_code_turn_ first; nothing is lost by
+  // planning again.
+  bool PrepareUserCode(bool has_turn, BackwardPlan* plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A tensor becomes a result of `node`, by being made or written.
+  static void SetMade(TensorState* tensor, RefPtr<GraphNode> node);
+  static void MoveHistory(TensorState* tensor, RefPtr<GraphNode> node);
+  static void SetWritten(TensorState* tensor, RefPtr<GraphNode> node);
+  // May a recorded op or function `name` write it?
+  absl::Status CheckNotLeaf(absl::string_view name, const Tensor& tensor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Runs user code, drops the graph, and waits where the program looks at
+  // memory that backward may touch.
+  absl::Status AfterBackward(const BackwardPlan& plan,
+                             const BackwardOptions& options);
+
+  // ---- session_user_code.cc
+  // A call being answered, and what its function's inputs depend on.
+  struct Answering {
+    std::shared_ptr<UserCode> function;
+    std::vector<RefPtr<GraphNode>> depends_on;
+  };
+  uint64_t Register(const std::shared_ptr<UserCode>& code)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Runs what backward `plan` asks for until it has ended; its error.
+  absl::Status AnswerCalls(const BackwardPlan& plan,
+                           const std::function<bool()>& interrupted);
+  absl::Status RunCall(const wire::BackwardCall& call,
+                       const BackwardPlan& plan);
+  // Waits for the server's next word on backward `id`.
+  absl::StatusOr<wire::BackwardCall> NextCall(
+      uint64_t id, const std::function<bool()>& interrupted, bool* stop);
 
   // ---- session_reads.cc
+  // One turn of a waiting thread: takes in events, or lets another do it.
+  void WaitForEvents(std::unique_lock<std::mutex>* reads_lock);
   absl::StatusOr<uint64_t> SendRead(std::unique_ptr<PendingRead> read,
                                     uint64_t handle, bool place);
   absl::Status SettleAll(absl::Span<const Tensor> tensors);
@@ -194,6 +261,15 @@ class SessionCore final : public Session {
   bool attending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, KeptEntry> kept_ ABSL_GUARDED_BY(mutex_);
 
+  // One backward with user code at a time, and those that its code starts;
+  // taken before mutex_.
+  std::recursive_mutex user_code_turn_;
+  uint64_t next_user_code_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t user_code_sweep_ ABSL_GUARDED_BY(mutex_) = 64;
+  absl::flat_hash_map<uint64_t, std::weak_ptr<UserCode>> user_code_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<const Answering*> answering_ ABSL_GUARDED_BY(mutex_);
+
   mutable std::mutex end_mutex_;
   absl::Status end_reason_ ABSL_GUARDED_BY(end_mutex_);
 
@@ -201,6 +277,7 @@ class SessionCore final : public Session {
   std::condition_variable read_done_;
   bool pumping_ ABSL_GUARDED_BY(reads_mutex_) = false;
   uint64_t next_read_ ABSL_GUARDED_BY(reads_mutex_) = 1;
+  std::deque<wire::BackwardCall> calls_ ABSL_GUARDED_BY(reads_mutex_);
   absl::flat_hash_map<uint64_t, std::unique_ptr<PendingRead>> reads_
       ABSL_GUARDED_BY(reads_mutex_);
 

@@ -24,6 +24,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+const BackwardOptions kRetain = {true, false, false, nullptr};
+const BackwardOptions kCreate = {true, true, false, nullptr};
+
 class SessionCoreTest : public ::testing::Test {
  protected:
   Tensor Put(absl::Span<const int64_t> shape, DType dtype = DType::kFloat32) {
@@ -53,7 +56,9 @@ class SessionCoreTest : public ::testing::Test {
     return *output;
   }
   absl::Status Backward(const Tensor& root, bool retain_graph = false) {
-    return session_->Backward({&root, 1}, {}, {}, retain_graph, false);
+    BackwardOptions options;
+    options.retain_graph = retain_graph;
+    return session_->Backward({&root, 1}, {}, {}, options);
   }
   // Reads are then answered by Deliver alone.
   void HoldBackAnswers() {
@@ -274,10 +279,9 @@ TEST_F(SessionCoreTest, BackwardErrorsAreToldAtTheCall) {
       Backward(y).message(),
       HasSubstr("grad can be implicitly created only for scalar outputs"));
   const Tensor wrong = Put({3}), right = Put({2});
-  EXPECT_THAT(
-      session_->Backward({&y, 1}, {&wrong, 1}, {}, false, false).message(),
-      HasSubstr("Mismatch in shape"));
-  EXPECT_TRUE(session_->Backward({&y, 1}, {&right, 1}, {}, false, false).ok());
+  EXPECT_THAT(session_->Backward({&y, 1}, {&wrong, 1}, {}, {}).message(),
+              HasSubstr("Mismatch in shape"));
+  EXPECT_TRUE(session_->Backward({&y, 1}, {&right, 1}, {}, {}).ok());
   EXPECT_FALSE(session_->SetRequiresGrad(Put({2}, DType::kInt64), true).ok());
   EXPECT_FALSE(session_->SetRequiresGrad(y, false).ok());
   EXPECT_FALSE(session_->SetGrad(w, wrong).ok());
@@ -287,7 +291,7 @@ TEST_F(SessionCoreTest, GradReturnsOnePerInput) {
   const Tensor a = Leaf(), b = Leaf(), unused = Leaf();
   const Tensor y = Call(OpId::mul, {a, b});
   const Tensor inputs[] = {b, a};
-  auto grads = session_->Grad({&y, 1}, {}, inputs, true, false, false);
+  auto grads = session_->Grad({&y, 1}, {}, inputs, kRetain, false);
   ASSERT_TRUE(grads.ok()) << grads.status();
   const wire::Backward backward = LastSent().backward();
   EXPECT_EQ(backward.targets(0).tensor(), b->handle());
@@ -296,9 +300,9 @@ TEST_F(SessionCoreTest, GradReturnsOnePerInput) {
 
   const Tensor more[] = {a, unused};
   EXPECT_THAT(
-      session_->Grad({&y, 1}, {}, more, true, false, false).status().message(),
+      session_->Grad({&y, 1}, {}, more, kRetain, false).status().message(),
       HasSubstr("not have been used in the graph"));
-  grads = session_->Grad({&y, 1}, {}, more, true, false, true);
+  grads = session_->Grad({&y, 1}, {}, more, kRetain, true);
   ASSERT_TRUE(grads.ok());
   EXPECT_TRUE((*grads)[0]);
   EXPECT_FALSE((*grads)[1]);
@@ -307,11 +311,10 @@ TEST_F(SessionCoreTest, GradReturnsOnePerInput) {
 TEST_F(SessionCoreTest, GradientsOfGradients) {
   const Tensor x = Leaf();
   const Tensor y = Call(OpId::mul, {x, x});
-  const auto first = session_->Grad({&y, 1}, {}, {&x, 1}, true, true, false);
+  const auto first = session_->Grad({&y, 1}, {}, {&x, 1}, kCreate, false);
   ASSERT_TRUE(first.ok());
   EXPECT_TRUE((*first)[0]->requires_grad);
-  EXPECT_TRUE(
-      session_->Grad({&(*first)[0], 1}, {}, {&x, 1}, false, false, false).ok());
+  EXPECT_TRUE(session_->Grad({&(*first)[0], 1}, {}, {&x, 1}, {}, false).ok());
 }
 
 TEST_F(SessionCoreTest, RetainGradKeepsAResultsGradient) {

@@ -20,34 +20,33 @@ constexpr char kSecondTime[] =
     "autograd.grad(). Specify retain_graph=True if you need to backward "
     "through the graph a second time.";
 
-using Edges = absl::InlinedVector<RefPtr<GraphNode>, 2>;
+}  // namespace
 
-// What a gradient of `tensor` would flow to.
-void AddEdges(const TensorState& tensor, Edges* edges) {
-  if (tensor.node) edges->push_back(tensor.node);
-  const RefPtr<GraphNode>& written = tensor.storage()->written_by;
-  if (written && written != tensor.node) edges->push_back(written);
-}
+// ---- recording
 
-bool IsLeafNode(const GraphNode& node) { return node.op == OpId::kCount; }
-
-// The tensor's history becomes `node`; a tensor that keeps its gradient takes
-// that wish along.
-void MoveHistory(TensorState* tensor, RefPtr<GraphNode> node) {
-  if (tensor->retains_grad) {
-    if (tensor->node) tensor->node->tensor = nullptr;
-    node->tensor = tensor;
-  }
+void SessionCore::SetMade(TensorState* tensor, RefPtr<GraphNode> node) {
   tensor->node = std::move(node);
   tensor->requires_grad = true;
   tensor->is_leaf = false;
 }
 
-}  // namespace
+void SessionCore::MoveHistory(TensorState* tensor, RefPtr<GraphNode> node) {
+  // A tensor that keeps its gradient takes that wish along.
+  if (tensor->retains_grad) {
+    if (tensor->node) tensor->node->tensor = nullptr;
+    node->tensor = tensor;
+  }
+  SetMade(tensor, std::move(node));
+}
 
-// ---- recording
+void SessionCore::SetWritten(TensorState* tensor, RefPtr<GraphNode> node) {
+  MoveHistory(tensor, std::move(node));
+  // Views and bases of it see the write too.
+  const RefPtr<StorageState>& storage = tensor->storage();
+  if (!storage->unique()) storage->written_by = tensor->node;
+}
 
-absl::Status SessionCore::CheckInplace(const OpSchema& schema,
+absl::Status SessionCore::CheckNotLeaf(absl::string_view name,
                                        const Tensor& tensor) {
   if (!tensor->requires_grad) return absl::OkStatus();
   const char* what = nullptr;
@@ -57,10 +56,10 @@ absl::Status SessionCore::CheckInplace(const OpSchema& schema,
         "operation.";
   } else {
     const GraphNode* node = tensor->node.get();
-    while (node != nullptr && !IsLeafNode(*node) &&
+    while (node != nullptr && node->op != OpId::kCount &&
            GetOp(node->op).has(kView) && node->inputs.size() == 1) {
       node = node->inputs[0].get();
-      if (node != nullptr && IsLeafNode(*node)) {
+      if (node != nullptr && node->is_leaf()) {
         what =
             "a view of a leaf Variable that requires grad is being used in "
             "an in-place operation.";
@@ -69,7 +68,7 @@ absl::Status SessionCore::CheckInplace(const OpSchema& schema,
   }
   if (what == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "[", schema.name, "_] ", what, " Got ", tensor->spec().ToString(), "."));
+      "[", name, "] ", what, " Got ", tensor->spec().ToString(), "."));
 }
 
 void SessionCore::RecordOutputs(const OpSchema& schema,
@@ -80,25 +79,19 @@ void SessionCore::RecordOutputs(const OpSchema& schema,
     RefPtr<GraphNode> node = MakeRef<GraphNode>();
     node->op = schema.id;
     for (const Tensor& input : inputs) {
-      if (input) AddEdges(*input, &node->inputs);
+      if (input) AddGraphEdges(*input, &node->inputs);
     }
     return node;
   };
   if (inplace) {
     TensorState* tensor = inputs[0].get();
-    if (!IsDifferentiable(tensor->spec().dtype)) return;
-    MoveHistory(tensor, new_node());
-    // Views and bases of it see the write too.
-    const RefPtr<StorageState>& storage = tensor->storage();
-    if (!storage->unique()) storage->written_by = tensor->node;
+    if (IsDifferentiable(tensor->spec().dtype)) SetWritten(tensor, new_node());
     return;
   }
   // A node each: nodes name tensors, not outputs.
   for (const Tensor& output : outputs) {
     if (!IsDifferentiable(output->spec().dtype)) continue;
-    output->node = new_node();
-    output->requires_grad = true;
-    output->is_leaf = false;
+    SetMade(output.get(), new_node());
   }
 }
 
@@ -190,14 +183,6 @@ absl::Status SessionCore::SetGrad(const Tensor& tensor, Tensor gradient) {
 
 // ---- backward
 
-struct SessionCore::BackwardPlan {
-  wire::Command command;
-  std::vector<GraphNode*> targets;  // empty: every leaf reached
-  std::vector<RefPtr<GraphNode>> roots;
-  Edges gradient_edges;  // what the weights of the roots depend on
-  Reach reach;
-};
-
 absl::Status SessionCore::CheckRoots(absl::Span<const Tensor> roots,
                                      absl::Span<const Tensor> gradients) {
   if (roots.empty()) {
@@ -243,22 +228,23 @@ absl::Status SessionCore::CheckRoots(absl::Span<const Tensor> roots,
 
 absl::Status SessionCore::PlanBackward(absl::Span<const Tensor> roots,
                                        absl::Span<const Tensor> gradients,
-                                       bool retain_graph, bool create_graph,
+                                       const BackwardOptions& options,
                                        BackwardPlan* plan) {
   absl::Status status = CheckRoots(roots, gradients);
   if (!status.ok()) return status;
   wire::Backward* backward = plan->command.mutable_backward();
-  backward->set_retain_graph(retain_graph);
-  backward->set_create_graph(create_graph);
+  backward->set_retain_graph(options.retain_graph);
+  backward->set_create_graph(options.create_graph);
+  backward->set_detect_anomaly(options.detect_anomaly);
   // Our graph errs towards "depends", so the server must not insist.
   backward->set_allow_unused(true);
-  Edges edges;
+  GraphEdges edges;
   for (size_t i = 0; i < roots.size(); ++i) {
     backward->add_roots(roots[i]->handle());
-    AddEdges(*roots[i], &edges);
+    AddGraphEdges(*roots[i], &edges);
     const bool weighted = !gradients.empty() && gradients[i];
     backward->add_gradients(weighted ? gradients[i]->handle() : 0);
-    if (weighted) AddEdges(*gradients[i], &plan->gradient_edges);
+    if (weighted) AddGraphEdges(*gradients[i], &plan->gradient_edges);
   }
   plan->roots.assign(edges.begin(), edges.end());
   plan->reach = FindReach(plan->roots, plan->targets);
@@ -283,28 +269,46 @@ Tensor SessionCore::NameGradient(const TensorState& of, BackwardPlan* plan) {
   Tensor gradient =
       NewTensor(handle, ContiguousSpec(of.spec().dtype, of.spec().shape));
   if (!backward->create_graph()) return gradient;
-  // It depends on what the roots depend on, and on their weights.
+  SetMade(gradient.get(), plan->GradientNode());
+  return gradient;
+}
+
+RefPtr<GraphNode> SessionCore::BackwardPlan::GradientNode() const {
   RefPtr<GraphNode> node = MakeRef<GraphNode>();
   node->op = OpId::add;  // any op that is no view
-  node->inputs.assign(plan->roots.begin(), plan->roots.end());
-  for (const auto& edge : plan->gradient_edges) node->inputs.push_back(edge);
-  gradient->node = std::move(node);
-  gradient->requires_grad = true;
-  gradient->is_leaf = false;
-  return gradient;
+  node->inputs.assign(roots.begin(), roots.end());
+  for (const auto& edge : gradient_edges) node->inputs.push_back(edge);
+  return node;
+}
+
+bool SessionCore::PrepareUserCode(bool has_turn, BackwardPlan* plan) {
+  // In anomaly mode backward is waited for, too.
+  if (!plan->reach.user_code && !plan->command.backward().detect_anomaly()) {
+    return true;
+  }
+  if (!has_turn) return false;
+  plan->command.mutable_backward()->set_id(next_user_code_++);
+  return true;
 }
 
 absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
   absl::Status status = SendCommand(plan.command);
   if (!status.ok()) return status;
   CountOp();
-  if (!plan.command.backward().retain_graph()) {
-    ReleaseGraph(plan.reach);
-  }
   return absl::OkStatus();
 }
 
-absl::Status SessionCore::AfterBackward() {
+absl::Status SessionCore::AfterBackward(const BackwardPlan& plan,
+                                        const BackwardOptions& options) {
+  absl::Status status;
+  if (plan.command.backward().id() != 0) {
+    status = AnswerCalls(plan, options.interrupted);
+  }
+  if (!options.retain_graph) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ReleaseGraph(plan.reach);
+  }
+  if (!status.ok()) return status;
   // Gradients accumulate in place, and rules read what was saved.
   if (exports_.load(std::memory_order_relaxed) == 0) return absl::OkStatus();
   return Synchronize(nullptr);
@@ -313,7 +317,7 @@ absl::Status SessionCore::AfterBackward() {
 absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
                                    absl::Span<const Tensor> gradients,
                                    absl::Span<const Tensor> inputs,
-                                   bool retain_graph, bool create_graph) {
+                                   const BackwardOptions& options) {
   if (!usable()) return Unusable();
   for (const Tensor& input : inputs) {
     absl::Status status = CheckOwner("backward", input);
@@ -323,56 +327,85 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
     absl::Status status = SettleAll(tensors);
     if (!status.ok()) return status;
   }
-  {
-    BackwardPlan plan;
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const Tensor& input : inputs) {
-      if (!input->requires_grad) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "[backward] one of the inputs does not require grad. Got ",
-            input->spec().ToString(), "."));
-      }
-      plan.targets.push_back(input->node.get());
-    }
-    absl::Status status =
-        PlanBackward(roots, gradients, retain_graph, create_graph, &plan);
-    if (!status.ok()) return status;
-    std::vector<TensorState*> tensors = plan.reach.tensors;
-    if (!inputs.empty()) {
-      tensors.clear();
-      for (const Tensor& input : inputs) {
-        if (input->node->on_path) tensors.push_back(input.get());
-      }
-    }
-    if (tensors.empty()) return absl::OkStatus();
-    // Some may be dying on another thread: their destructors wait for this
-    // lock before they touch anything, so filling in a gradient is safe, and
-    // taking a reference is not.
-    for (TensorState* tensor : tensors) {
-      if (!tensor->grad) {
-        tensor->grad = NameGradient(*tensor, &plan);
-        continue;
-      }
-      auto* target = plan.command.mutable_backward()->add_targets();
-      target->set_tensor(tensor->handle());
-      target->set_grad(tensor->grad->handle());
-      target->set_accumulate(true);
-      if (!create_graph) continue;
-      RefPtr<GraphNode> sum = MakeRef<GraphNode>();
-      sum->op = OpId::add;
-      sum->inputs.assign(plan.roots.begin(), plan.roots.end());
-      AddEdges(*tensor->grad, &sum->inputs);
-      MoveHistory(tensor->grad.get(), std::move(sum));
-    }
-    status = SendBackward(plan);
-    if (!status.ok()) return status;
+  std::unique_lock<std::recursive_mutex> turn(user_code_turn_, std::defer_lock);
+  BackwardPlan plan;
+  while (true) {
+    plan = BackwardPlan();
+    absl::StatusOr<bool> sent = StartBackward(roots, gradients, inputs, options,
+                                              turn.owns_lock(), &plan);
+    if (!sent.ok()) return sent.status();
+    if (*sent) break;
+    turn.lock();
   }
-  return AfterBackward();
+  if (plan.command.backward().targets().empty()) return absl::OkStatus();
+  absl::Status status = AfterBackward(plan, options);
+  if (!status.ok() || plan.fresh.empty()) return status;
+  std::vector<Tensor> replaced;  // dropped after the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [node, gradient] : plan.fresh) {
+    if (node->tensor == nullptr) continue;
+    replaced.push_back(std::move(node->tensor->grad));
+    node->tensor->grad = gradient;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> SessionCore::StartBackward(
+    absl::Span<const Tensor> roots, absl::Span<const Tensor> gradients,
+    absl::Span<const Tensor> inputs, const BackwardOptions& options,
+    bool has_turn, BackwardPlan* plan) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const Tensor& input : inputs) {
+    if (!input->requires_grad) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[backward] one of the inputs does not require grad. Got ",
+          input->spec().ToString(), "."));
+    }
+    plan->targets.push_back(input->node.get());
+  }
+  absl::Status status = PlanBackward(roots, gradients, options, plan);
+  if (!status.ok()) return status;
+  if (!PrepareUserCode(has_turn, plan)) return false;
+  std::vector<TensorState*> tensors = plan->reach.tensors;
+  if (!inputs.empty()) {
+    tensors.clear();
+    for (const Tensor& input : inputs) {
+      if (input->node->on_path) tensors.push_back(input.get());
+    }
+  }
+  if (tensors.empty()) return true;
+  const bool waits = plan->command.backward().id() != 0;
+  // Some may be dying on another thread: their destructors wait for this
+  // lock before they touch anything, so filling in a gradient is safe, and
+  // taking a reference is not.
+  for (TensorState* tensor : tensors) {
+    if (!tensor->grad) {
+      Tensor gradient = NameGradient(*tensor, plan);
+      // User code may look at .grad before there is anything to see.
+      if (waits) {
+        plan->fresh.emplace_back(tensor->node, std::move(gradient));
+      } else {
+        tensor->grad = std::move(gradient);
+      }
+      continue;
+    }
+    auto* target = plan->command.mutable_backward()->add_targets();
+    target->set_tensor(tensor->handle());
+    target->set_grad(tensor->grad->handle());
+    target->set_accumulate(true);
+    if (!options.create_graph) continue;
+    RefPtr<GraphNode> sum = plan->GradientNode();
+    AddGraphEdges(*tensor->grad, &sum->inputs);
+    MoveHistory(tensor->grad.get(), std::move(sum));
+  }
+  status = SendBackward(*plan);
+  if (!status.ok()) return status;
+  return true;
 }
 
 absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
     absl::Span<const Tensor> outputs, absl::Span<const Tensor> gradients,
-    absl::Span<const Tensor> inputs, bool retain_graph, bool create_graph,
+    absl::Span<const Tensor> inputs, const BackwardOptions& options,
     bool allow_unused) {
   if (!usable()) return Unusable();
   if (inputs.empty()) {
@@ -389,41 +422,60 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
     if (!status.ok()) return status;
   }
   std::vector<Tensor> result;  // outlives the lock
-  {
-    BackwardPlan plan;
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const Tensor& input : inputs) {
-      if (!input->NeedsGrad()) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "[grad] One of the differentiated Tensors does not require grad. "
-            "Got ",
-            input->spec().ToString(), "."));
-      }
-      plan.targets.push_back(input->node.get());
-    }
-    absl::Status status =
-        PlanBackward(outputs, gradients, retain_graph, create_graph, &plan);
-    if (!status.ok()) return status;
-    for (const Tensor& input : inputs) {
-      if (!allow_unused && !(input->node && input->node->on_path)) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "[grad] One of the differentiated Tensors appears to not have been "
-            "used in the graph. Set allow_unused=True if this is the desired "
-            "behavior. Got ",
-            input->spec().ToString(), "."));
-      }
-    }
-    for (const Tensor& input : inputs) {
-      const bool used = input->node && input->node->on_path;
-      result.push_back(used ? NameGradient(*input, &plan) : nullptr);
-    }
-    if (plan.command.backward().targets().empty()) return result;
-    status = SendBackward(plan);
-    if (!status.ok()) return status;
+  std::unique_lock<std::recursive_mutex> turn(user_code_turn_, std::defer_lock);
+  BackwardPlan plan;
+  while (true) {
+    plan = BackwardPlan();
+    absl::StatusOr<bool> sent =
+        StartGrad(outputs, gradients, inputs, options, allow_unused,
+                  turn.owns_lock(), &plan, &result);
+    if (!sent.ok()) return sent.status();
+    if (*sent) break;
+    turn.lock();
   }
-  absl::Status status = AfterBackward();
+  if (plan.command.backward().targets().empty()) return result;
+  absl::Status status = AfterBackward(plan, options);
   if (!status.ok()) return status;
   return result;
+}
+
+absl::StatusOr<bool> SessionCore::StartGrad(absl::Span<const Tensor> outputs,
+                                            absl::Span<const Tensor> gradients,
+                                            absl::Span<const Tensor> inputs,
+                                            const BackwardOptions& options,
+                                            bool allow_unused, bool has_turn,
+                                            BackwardPlan* plan,
+                                            std::vector<Tensor>* result) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const Tensor& input : inputs) {
+    if (!input->NeedsGrad()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[grad] One of the differentiated Tensors does not require grad. "
+          "Got ",
+          input->spec().ToString(), "."));
+    }
+    plan->targets.push_back(input->node.get());
+  }
+  absl::Status status = PlanBackward(outputs, gradients, options, plan);
+  if (!status.ok()) return status;
+  for (const Tensor& input : inputs) {
+    if (!allow_unused && !(input->node && input->node->on_path)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[grad] One of the differentiated Tensors appears to not have been "
+          "used in the graph. Set allow_unused=True if this is the desired "
+          "behavior. Got ",
+          input->spec().ToString(), "."));
+    }
+  }
+  if (!PrepareUserCode(has_turn, plan)) return false;
+  for (const Tensor& input : inputs) {
+    const bool used = input->node && input->node->on_path;
+    result->push_back(used ? NameGradient(*input, plan) : nullptr);
+  }
+  if (plan->command.backward().targets().empty()) return true;
+  status = SendBackward(*plan);
+  if (!status.ok()) return status;
+  return true;
 }
 
 }  // namespace holdfast::client

@@ -113,6 +113,20 @@ absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
   return SendRead(std::move(read), handle, place);
 }
 
+void SessionCore::WaitForEvents(std::unique_lock<std::mutex>* reads_lock) {
+  if (pumping_) {
+    read_done_.wait_for(*reads_lock, kSlice);
+    return;
+  }
+  pumping_ = true;
+  reads_lock->unlock();
+  const absl::Status status = Pump(absl::Now() + absl::FromChrono(kSlice));
+  if (!status.ok()) End(status);
+  reads_lock->lock();
+  pumping_ = false;
+  read_done_.notify_all();
+}
+
 absl::StatusOr<ReadValue> SessionCore::WaitRead(
     uint64_t id, const std::function<bool()>& interrupted) {
   if (ForkGeneration() != fork_generation_) return Unusable();
@@ -131,20 +145,8 @@ absl::StatusOr<ReadValue> SessionCore::WaitRead(
         failure = Unusable();
         break;
       }
-      if (pumping_) {
-        read_done_.wait_for(lock, kSlice);
-      } else {
-        pumping_ = true;
-        lock.unlock();
-        const absl::Status status =
-            Pump(absl::Now() + absl::FromChrono(kSlice));
-        if (!status.ok()) End(status);
-        lock.lock();
-        pumping_ = false;
-        read_done_.notify_all();
-        if (read->done) break;
-      }
-      if (interrupted == nullptr) continue;
+      WaitForEvents(&lock);
+      if (read->done || interrupted == nullptr) continue;
       lock.unlock();
       const bool stop = interrupted();
       lock.lock();
@@ -238,6 +240,10 @@ absl::Status SessionCore::Pump(absl::Time deadline) {
 void SessionCore::HandleEvent(wire::Event event) {
   if (event.has_session_error()) {
     End(ToAbslStatus(event.session_error()));
+  } else if (event.has_call()) {
+    std::lock_guard<std::mutex> lock(reads_mutex_);
+    calls_.push_back(std::move(*event.mutable_call()));
+    read_done_.notify_all();
   } else if (event.has_read()) {
     std::lock_guard<std::mutex> lock(reads_mutex_);
     const auto found = reads_.find(event.read().id());

@@ -9,9 +9,13 @@
 
 namespace holdfast::client {
 
-StorageState::StorageState(RefPtr<StorageState> detached_from)
-    : base(detached_from->base ? detached_from->base
-                               : std::move(detached_from)) {}
+StorageState::StorageState(const RefPtr<StorageState>& detached_from,
+                           bool own_versions)
+    : base(detached_from->base ? detached_from->base : detached_from) {
+  if (own_versions) return;
+  counted_by =
+      detached_from->counted_by ? detached_from->counted_by : detached_from;
+}
 
 StorageState::~StorageState() = default;
 
@@ -30,6 +34,12 @@ void TensorState::Settle(absl::Span<const int64_t> shape) {
   std::copy(shape.begin(), shape.end(), spec_.shape.begin());
   std::copy(strides.begin(), strides.end(), spec_.strides.begin());
   pending_.store(false, std::memory_order_release);
+}
+
+void AddGraphEdges(const TensorState& tensor, GraphEdges* edges) {
+  if (tensor.node) edges->push_back(tensor.node);
+  const RefPtr<GraphNode>& written = tensor.storage()->written_by;
+  if (written && written != tensor.node) edges->push_back(written);
 }
 
 TensorState::~TensorState() { session_->Release(*this); }

@@ -25,10 +25,11 @@ class Session;
 
 // What the client knows about a storage; shared by a tensor and its views.
 // `detach` starts a new one over the same memory, since in-place writes on
-// either side must not enter the other's gradient history.
+// either side must not enter the other's gradient history; so does `.data`,
+// whose writes are not even counted on the other side.
 struct StorageState final : public RefCounted {
   StorageState() = default;
-  explicit StorageState(RefPtr<StorageState> detached_from);
+  StorageState(const RefPtr<StorageState>& detached_from, bool own_versions);
   ~StorageState() override;
 
   // Some NumPy array may look at this memory: ops that touch it are waited
@@ -38,6 +39,14 @@ struct StorageState final : public RefCounted {
   }
   const StorageState& memory() const { return base ? *base : *this; }
   StorageState& memory() { return base ? *base : *this; }
+
+  // In-place writes sent so far (Tensor._version). Guarded by the session's
+  // lock.
+  uint32_t& version() {
+    return counted_by ? counted_by->own_version : own_version;
+  }
+  uint32_t own_version = 0;
+  RefPtr<StorageState> counted_by;  // null: itself
 
   // Arrays and buffers that look at the memory now.
   std::atomic<int32_t> exports{0};
@@ -77,6 +86,9 @@ class TensorState final : public RefCounted {
   bool requires_grad = false;  // leaf mark, or some input required one
   bool is_leaf = true;
   bool retains_grad = false;
+  // A view made while gradients were off, of something that may need them: an
+  // in-place op would lose what it was before.
+  bool made_without_grad = false;
   RefPtr<GraphNode> node;    // null iff !requires_grad
   RefPtr<TensorState> grad;  // leaf (or retained) gradient, null: None
 
@@ -90,6 +102,9 @@ class TensorState final : public RefCounted {
   std::atomic<bool> pending_;
   RefPtr<StorageState> storage_;
 };
+
+// What a gradient of `tensor` would flow to.
+void AddGraphEdges(const TensorState& tensor, GraphEdges* edges);
 
 // Null by default.
 using Tensor = RefPtr<TensorState>;

@@ -305,6 +305,32 @@ HOLDFAST_INFER(InferAsStrided) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferAsStridedScatter) {
+  const TensorSpec& input = *inputs[0];
+  const TensorSpec& src = *inputs[1];
+  TensorSpec part;
+  part.dtype = input.dtype;
+  part.shape = attrs.Ints("size");
+  part.strides = attrs.Ints("stride");
+  part.offset = attrs.None("storage_offset") ? 0 : attrs.Int("storage_offset");
+  if (part.shape.size() != part.strides.size()) {
+    return Invalid(attrs, inputs, "mismatch in length of strides and shape");
+  }
+  if (src.shape != part.shape || src.dtype != input.dtype) {
+    return Invalid(attrs, inputs, "src must have shape ",
+                   TorchShape(part.shape), " and input's dtype");
+  }
+  if (absl::Status s = CheckFits(part, input.nbytes()); !s.ok()) {
+    return WithContext(s, attrs, inputs);
+  }
+  // The kernel writes in parallel.
+  if (MayOverlap(part)) {
+    return Invalid(attrs, inputs, "no two elements of src may share a place");
+  }
+  AddOutput(out, input.dtype, input.shape);
+  return absl::OkStatus();
+}
+
 // Complex elements are pairs: strides and offsets of the parts are twice as
 // large. What a complex view spans fits twice into kMaxTensorBytes.
 HOLDFAST_INFER(InferViewAsReal) {

@@ -3,6 +3,7 @@
 #include "ops/tensor_spec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -129,6 +130,21 @@ absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes) {
         " over ", storage_bytes, " bytes"));
   }
   return absl::OkStatus();
+}
+
+bool MayOverlap(const TensorSpec& spec) {
+  if (spec.numel() <= 1) return false;
+  absl::InlinedVector<std::pair<int64_t, int64_t>, 5> dims;  // stride, size
+  for (int d = 0; d < spec.rank(); ++d) {
+    if (spec.shape[d] > 1) dims.emplace_back(spec.strides[d], spec.shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
 }
 
 absl::StatusOr<Dims> BroadcastShapes(absl::Span<const int64_t> a,

@@ -69,6 +69,11 @@ absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape);
 // `storage_bytes` bytes (overflow-safe; strides must be >= 0).
 absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes);
 
+// False only if no two elements of `spec` share a place in the storage; true
+// also where that would take long to tell. REQUIRES: CheckFits holds for some
+// storage.
+bool MayOverlap(const TensorSpec& spec);
+
 // NumPy's broadcasting of two shapes. The message has no op prefix.
 absl::StatusOr<Dims> BroadcastShapes(absl::Span<const int64_t> a,
                                      absl::Span<const int64_t> b);

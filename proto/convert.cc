@@ -159,17 +159,20 @@ absl::Status AttrsFromProto(const WireAttrs& messages, Attrs* attrs) {
 void SetErrorOrigin(const ErrorOrigin& origin, absl::Status* status) {
   if (status->ok()) return;
   status->SetPayload(
-      kOriginUrl, absl::Cord(absl::StrCat(origin.op_sequence, " ", origin.op)));
+      kOriginUrl,
+      absl::Cord(absl::StrCat(origin.op_sequence, " ",
+                              origin.forward_op_sequence, " ", origin.op)));
 }
 
 ErrorOrigin GetErrorOrigin(const absl::Status& status) {
   ErrorOrigin origin;
   if (absl::optional<absl::Cord> payload = status.GetPayload(kOriginUrl)) {
     const std::string text(*payload);
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(text, absl::MaxSplits(' ', 1));
-    if (absl::SimpleAtoi(parts.first, &origin.op_sequence)) {
-      origin.op = parts.second;
+    const std::vector<std::string> parts =
+        absl::StrSplit(text, absl::MaxSplits(' ', 2));
+    if (parts.size() == 3 && absl::SimpleAtoi(parts[0], &origin.op_sequence) &&
+        absl::SimpleAtoi(parts[1], &origin.forward_op_sequence)) {
+      origin.op = parts[2];
     }
   }
   return origin;
@@ -187,6 +190,7 @@ void StatusToProto(const absl::Status& status, wire::Status* message) {
   ErrorOrigin origin = GetErrorOrigin(status);
   message->set_op(std::move(origin.op));
   message->set_op_sequence(origin.op_sequence);
+  message->set_forward_op_sequence(origin.forward_op_sequence);
 }
 
 absl::Status StatusFromProto(const wire::Status& message) {
@@ -198,7 +202,9 @@ absl::Status StatusFromProto(const wire::Status& message) {
                             : absl::StatusCode::kUnknown,
                       message.message());
   if (!message.op().empty() || message.op_sequence() != 0) {
-    SetErrorOrigin({message.op(), message.op_sequence()}, &status);
+    SetErrorOrigin(
+        {message.op(), message.op_sequence(), message.forward_op_sequence()},
+        &status);
   }
   return status;
 }

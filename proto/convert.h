@@ -37,8 +37,9 @@ absl::Status AttrsFromProto(const WireAttrs& messages, Attrs* attrs);
 
 // Where an error came from; travels inside an absl::Status as a payload.
 struct ErrorOrigin {
-  std::string op;            // "" if none
-  uint64_t op_sequence = 0;  // 0 if none
+  std::string op;                    // "" if none
+  uint64_t op_sequence = 0;          // 0 if none
+  uint64_t forward_op_sequence = 0;  // of a backward's error; 0 if none
 };
 // No effect on an OK status.
 void SetErrorOrigin(const ErrorOrigin& origin, absl::Status* status);

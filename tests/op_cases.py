@@ -432,6 +432,7 @@ for op, ours, reference in [
         label=" in a chain",
     )
 case("detach", lambda hf, a: a.detach(), lambda a: a, (2, 3), grad=())
+case("variable_data", lambda hf, a: a.data, lambda a: a, (2, 3), grad=())
 case(
     "as_strided",
     lambda hf, a: a.as_strided((3, 2), (1, 4), 1),

@@ -54,6 +54,31 @@ case(
 )
 case("as_strided", method("as_strided", (0, 2), (1, 1)), lambda a: a[:0, :2], (3, 4))
 
+
+def strided_scatter(size, stride, offset):
+    def reference(a, b):
+        a = np.array(a)
+        as_strided(a.reshape(-1)[offset:], size, [8 * s for s in stride])[...] = b
+        return a
+
+    return reference
+
+
+for size, stride, offset, shape in [
+    ((2, 2), (1, 2), 0, (3, 3)),
+    ((2, 3), (6, 2), 1, (2, 6)),
+    ((3,), (5,), 2, (4, 4)),
+    ((), (), 3, (2, 3)),
+    ((0, 2), (1, 1), 0, (2, 3)),
+]:
+    case(
+        "as_strided_scatter",
+        lambda hf, a, b, g=(size, stride, offset): hf.as_strided_scatter(a, b, *g),
+        strided_scatter(size, stride, offset),
+        shape,
+        size,
+    )
+
 for offset, dims, shape in [
     (0, (0, 1), (3, 4)),
     (1, (0, 1), (3, 4)),

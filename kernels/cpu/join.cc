@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops that write tensors as parts of a larger one: cat, constant_pad,
-// slice_backward, select_backward.
+// slice_backward, select_backward, as_strided_scatter.
 #include <algorithm>
 #include <cstring>
 
@@ -143,6 +143,19 @@ HOLDFAST_CPU_KERNEL(select_backward) {
   CopyStrided(
       context, inputs[0],
       AtOffset(outputs[0], attrs.Int("index") * out.strides[*dim], part));
+  return absl::OkStatus();
+}
+
+HOLDFAST_CPU_KERNEL(as_strided_scatter) {
+  const TensorSpec& out = *outputs[0].spec;
+  CopyStrided(context, inputs[0], outputs[0]);
+  if (inputs[1].spec->numel() == 0) return absl::OkStatus();
+  TensorSpec part = out;
+  part.shape = attrs.Ints("size");
+  part.strides = attrs.Ints("stride");
+  const int64_t offset =
+      attrs.None("storage_offset") ? 0 : attrs.Int("storage_offset");
+  CopyStrided(context, inputs[1], AtOffset(outputs[0], offset, part));
   return absl::OkStatus();
 }
 

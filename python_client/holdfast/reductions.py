@@ -8,7 +8,7 @@ import math
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import accepts_out, both, overload
+from holdfast._registry import accepts_out, both, method, overload
 from holdfast.dtypes import get_default_dtype
 
 _ops = _C.ops
@@ -209,3 +209,25 @@ def _softmax(input, dim, dtype=None, *, _stacklevel=3, inplace_=False):
 @accepts_out
 def _log_softmax(input, dim, dtype=None, *, _stacklevel=3, inplace_=False):
     return _ops.log_softmax(input, dim, dtype=dtype)
+
+
+@method
+def sum_to_size(self, *size):
+    """The sum over dimensions that broadcasting `size` to this shape added.
+
+    The reverse of expand(): a tensor of shape `size`, which must broadcast to
+    this tensor's shape.
+    """
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = tuple(size[0])
+    shape = tuple(self.shape)
+    extra = len(shape) - len(size)
+    if extra < 0 or builtins.any(s not in (1, n) for s, n in zip(size, shape[extra:])):
+        raise RuntimeError(
+            f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}."
+        )
+    dims = [*range(extra)]
+    dims += [extra + i for i, s in enumerate(size) if s == 1 and shape[extra + i] != 1]
+    if dims:
+        self = _ops.sum(self, tuple(dims), keepdim=True)
+    return _ops.view(self, size) if extra else self

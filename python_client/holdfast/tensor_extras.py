@@ -4,6 +4,7 @@
 """Methods of Tensor that are written in Python: NumPy, copies, protocols."""
 
 import copy as _copy
+import weakref
 
 from holdfast import _C
 from holdfast._registry import function, method, overload
@@ -78,9 +79,49 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     _backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
 
+class _HookHandle:
+    """What register_hook returns: `remove()` undoes it, once or as a context."""
+
+    def __init__(self, tensor, hook):
+        self._hook = hook
+        self._tensor = weakref.ref(tensor)
+        self.id = _C.register_hook(tensor, self._run)
+
+    def _run(self, gradients):
+        result = None if self._hook is None else self._hook(gradients[0])
+        if result is not None and not isinstance(result, Tensor):
+            raise TypeError(
+                "expected Variable, but hook returned "
+                f"'{type(result).__name__}' (a hook returns a Tensor or None)"
+            )
+        return (result,)
+
+    def remove(self):
+        """The hook is called no more."""
+        tensor = self._tensor()
+        if self._hook is not None and tensor is not None:
+            _C.remove_hook(tensor, self.id)
+        self._hook = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
 @method
 def register_hook(self, hook):
-    raise UnsupportedError("holdfast has no Tensor.register_hook yet.")
+    """Backward calls `hook(gradient)` with this tensor's gradient.
+
+    A tensor that it returns replaces the gradient. The backward waits while
+    hooks run. Returns a handle with `remove()`.
+    """
+    if not self.requires_grad:
+        raise RuntimeError(
+            "cannot register a hook on a tensor that doesn't require gradient"
+        )
+    return _HookHandle(self, hook)
 
 
 @method

@@ -11,8 +11,10 @@
 #include "client/session.h"
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/read.h"
 #include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_type.h"
+#include "python_client/src/user_code_binding.h"
 
 namespace holdfast::python {
 
@@ -33,7 +35,9 @@ const RefPtr<GraphNode>& NodeOf(PyObject* self) {
 
 // "index_select" -> "IndexSelectBackward", PyTorch's style.
 std::string NodeName(const GraphNode& node) {
-  if (node.op == OpId::kCount) return "AccumulateGrad";
+  if (node.function) return absl::StrCat(node.function->name(), "Backward");
+  if (node.is_leaf()) return "AccumulateGrad";
+  if (node.op == OpId::kCount) return "ReleasedFunctionBackward";
   std::string name;
   bool upper = true;
   for (const char c : SchemaOf(node.op).name) {
@@ -148,6 +152,11 @@ bool SetRequiresGradOf(PyObject* object, bool value) {
 }
 
 PyObject* NewGradFn(RefPtr<GraphNode> node) {
+  // Of a function of the user's, the context is the node, as in PyTorch.
+  if (node->function) {
+    PyObject* context = ObjectOf(*node->function);
+    if (context != nullptr) return PyRef::Borrowed(context).release();
+  }
   PyGradFn* object = PyObject_New(PyGradFn, g_grad_fn_type);
   if (object == nullptr) return nullptr;
   new (&object->node) RefPtr<GraphNode>(std::move(node));
@@ -164,16 +173,20 @@ PyObject* SetGradMode(PyObject*, PyObject* enabled) {
   return PyBool_FromLong(SetGradEnabled(truth != 0));
 }
 
-// (roots, gradients or None each, inputs, retain_graph, create_graph)
+// (roots, gradients or None each, inputs, retain_graph, create_graph,
+// detect_anomaly)
 PyObject* Backward(PyObject*, PyObject* args) {
   PyObject *roots_tuple, *gradients_tuple, *inputs_tuple;
   int retain = 0;
   int create = 0;
-  if (!PyArg_ParseTuple(args, "O!O!O!pp", &PyTuple_Type, &roots_tuple,
+  int anomaly = 0;
+  if (!PyArg_ParseTuple(args, "O!O!O!ppp", &PyTuple_Type, &roots_tuple,
                         &PyTuple_Type, &gradients_tuple, &PyTuple_Type,
-                        &inputs_tuple, &retain, &create)) {
+                        &inputs_tuple, &retain, &create, &anomaly)) {
     return nullptr;
   }
+  const client::BackwardOptions options = {retain != 0, create != 0,
+                                           anomaly != 0, Interrupted};
   std::vector<Tensor> roots;
   std::vector<Tensor> gradients;
   std::vector<Tensor> inputs;
@@ -183,25 +196,32 @@ PyObject* Backward(PyObject*, PyObject* args) {
     return nullptr;
   }
   if (roots.empty()) Py_RETURN_NONE;
-  client::Session& session = *roots[0]->session();
-  const absl::Status status =
-      session.Backward(roots, gradients, inputs, retain != 0, create != 0);
-  if (!status.ok()) return RaiseStatus(status);
-  if (NoteEveryLine()) NoteSourceLine(session.last_op_sequence());
+  const std::shared_ptr<client::Session> session = roots[0]->session();
+  absl::Status status;
+  {
+    ScopedGilRelease unlocked;  // user code may want it
+    status = session->Backward(roots, gradients, inputs, options);
+  }
+  if (!status.ok()) return RaiseFromUserCode() ? nullptr : RaiseStatus(status);
+  if (NoteEveryLine()) NoteSourceLine(session->last_op_sequence());
   Py_RETURN_NONE;
 }
 
-// (outputs, gradients, inputs, retain_graph, create_graph, allow_unused)
+// (outputs, gradients, inputs, retain_graph, create_graph, detect_anomaly,
+// allow_unused)
 PyObject* Grad(PyObject*, PyObject* args) {
   PyObject *outputs_tuple, *gradients_tuple, *inputs_tuple;
   int retain = 0;
   int create = 0;
+  int anomaly = 0;
   int unused = 0;
-  if (!PyArg_ParseTuple(args, "O!O!O!ppp", &PyTuple_Type, &outputs_tuple,
+  if (!PyArg_ParseTuple(args, "O!O!O!pppp", &PyTuple_Type, &outputs_tuple,
                         &PyTuple_Type, &gradients_tuple, &PyTuple_Type,
-                        &inputs_tuple, &retain, &create, &unused)) {
+                        &inputs_tuple, &retain, &create, &anomaly, &unused)) {
     return nullptr;
   }
+  const client::BackwardOptions options = {retain != 0, create != 0,
+                                           anomaly != 0, Interrupted};
   std::vector<Tensor> outputs;
   std::vector<Tensor> gradients;
   std::vector<Tensor> inputs;
@@ -211,9 +231,15 @@ PyObject* Grad(PyObject*, PyObject* args) {
     return nullptr;
   }
   if (outputs.empty() || inputs.empty()) return PyTuple_New(0);
-  absl::StatusOr<std::vector<Tensor>> grads = outputs[0]->session()->Grad(
-      outputs, gradients, inputs, retain != 0, create != 0, unused != 0);
-  if (!grads.ok()) return RaiseStatus(grads.status());
+  const std::shared_ptr<client::Session> session = outputs[0]->session();
+  absl::StatusOr<std::vector<Tensor>> grads;
+  {
+    ScopedGilRelease unlocked;
+    grads = session->Grad(outputs, gradients, inputs, options, unused != 0);
+  }
+  if (!grads.ok()) {
+    return RaiseFromUserCode() ? nullptr : RaiseStatus(grads.status());
+  }
   PyRef tuple(PyTuple_New(static_cast<Py_ssize_t>(grads->size())));
   if (!tuple) return nullptr;
   for (size_t i = 0; i < grads->size(); ++i) {

@@ -95,6 +95,10 @@ PyObject* RaiseStatus(const absl::Status& status) {
   PyObject* type = ClassOf(status.code());
   std::string message(status.message());
   const client::OpFailure failure = client::OpFailureOf(status);
+  // The session is well: it is the op that must not be called so.
+  if (!failure.op.empty() && type == g_classes[kSessionError]) {
+    type = g_classes[kOpError];
+  }
   // What such an op finds out about its matrices on the daemon. Shapes and
   // types were refused before.
   if (absl::StartsWith(failure.op, "linalg_") && type == g_classes[kOpError]) {
@@ -109,6 +113,19 @@ PyObject* RaiseStatus(const absl::Status& status) {
       absl::StrAppend(&message, " (op #", failure.op_sequence, ")");
     }
   }
+  if (failure.forward_op_sequence != 0) {
+    SourceLine forward;
+    if (FindSourceLine(failure.forward_op_sequence, &forward)) {
+      absl::StrAppend(&message, " (the forward op #",
+                      failure.forward_op_sequence, " was submitted at ",
+                      forward.filename, ":", forward.number, ")");
+    } else {
+      absl::StrAppend(&message, " (the forward op was #",
+                      failure.forward_op_sequence,
+                      "; holdfast.autograd.set_detect_anomaly(True) tells "
+                      "the line)");
+    }
+  }
   PyRef text(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   if (!text) return nullptr;
@@ -118,6 +135,8 @@ PyObject* RaiseStatus(const absl::Status& status) {
     SetDetail(error.get(), "op", PyUnicode_FromString(failure.op.c_str()));
     SetDetail(error.get(), "op_sequence",
               PyLong_FromUnsignedLongLong(failure.op_sequence));
+    SetDetail(error.get(), "forward_op_sequence",
+              PyLong_FromUnsignedLongLong(failure.forward_op_sequence));
     if (line.number != 0) {
       SetDetail(error.get(), "filename",
                 PyUnicode_FromString(line.filename.c_str()));

@@ -16,6 +16,7 @@
 #include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
+#include "python_client/src/user_code_binding.h"
 #include "python_client/src/version.h"
 
 namespace holdfast::python {
@@ -33,6 +34,11 @@ PyMethodDef* ModuleFunctions() {
        "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
       {"set_grad_mode", SetGradMode, METH_O, nullptr},
       {"backward", Backward, METH_VARARGS, nullptr},
+      {"set_note_ops", SetNoteOps, METH_O, nullptr},
+      {"record_function", RecordFunction, METH_VARARGS, nullptr},
+      {"register_hook", RegisterHook, METH_VARARGS, nullptr},
+      {"remove_hook", RemoveHook, METH_VARARGS, nullptr},
+      {"restore_output", RestoreOutput, METH_VARARGS, nullptr},
       {"grad", Grad, METH_VARARGS, nullptr},
   };
   AppendSessionFunctions(functions);

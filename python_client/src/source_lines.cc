@@ -12,7 +12,7 @@ namespace holdfast::python {
 namespace {
 
 // Far more than a stream holds between two reads of a training step.
-constexpr size_t kRingSize = 4096;
+constexpr size_t kRingSize = 1 << 16;
 
 struct Entry {
   uint64_t sequence = 0;
@@ -23,6 +23,7 @@ struct Entry {
 std::vector<Entry>* g_ring;
 std::string* g_package;  // "/…/holdfast/"
 bool g_every_line = false;
+PyObject* g_note_ops;  // anomaly mode's, or null
 
 // The UTF-8 of a str, or "" with no Python error set.
 std::string Utf8(PyObject* text) {
@@ -53,9 +54,23 @@ void InitSourceLines() {
   g_package->resize(g_package->rfind('/') + 1);
 }
 
-bool NoteEveryLine() { return g_every_line; }
+bool NoteEveryLine() { return g_every_line || g_note_ops != nullptr; }
+
+PyObject* SetNoteOps(PyObject*, PyObject* callable) {
+  PyRef old(g_note_ops);
+  g_note_ops =
+      callable == Py_None ? nullptr : PyRef::Borrowed(callable).release();
+  Py_RETURN_NONE;
+}
 
 void NoteSourceLine(uint64_t sequence) {
+  if (g_note_ops != nullptr) {
+    PyRef number(PyLong_FromUnsignedLongLong(sequence));
+    PyRef done(
+        number ? PyObject_CallFunctionObjArgs(g_note_ops, number.get(), nullptr)
+               : nullptr);
+    if (!done) PyErr_Clear();
+  }
   PyRef frame = PyRef::Borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
     auto* typed = reinterpret_cast<PyFrameObject*>(frame.get());

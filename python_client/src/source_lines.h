@@ -25,6 +25,9 @@ struct SourceLine {
 void InitSourceLines();
 bool NoteEveryLine();
 
+// (callable or None): called with the number of every op, for anomaly mode.
+PyObject* SetNoteOps(PyObject* module, PyObject* callable);
+
 // Remembers the caller's line for op number `sequence`. Never fails.
 void NoteSourceLine(uint64_t sequence);
 bool FindSourceLine(uint64_t sequence, SourceLine* line);

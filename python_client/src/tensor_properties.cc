@@ -71,8 +71,12 @@ PyObject* RetainsGrad(PyObject* self, void*) {
 
 PyObject* GradFn(PyObject* self, void*) {
   const Tensor& tensor = TensorOf(self);
-  if (tensor->is_leaf || !tensor->node) Py_RETURN_NONE;
-  return NewGradFn(tensor->node);
+  if (!tensor->is_leaf && tensor->node) return NewGradFn(tensor->node);
+  // A write through an alias made it part of the graph.
+  if (!tensor->requires_grad && tensor->storage()->written_by) {
+    return NewGradFn(tensor->storage()->written_by);
+  }
+  Py_RETURN_NONE;
 }
 
 PyObject* GetGrad(PyObject* self, void*) {
@@ -116,7 +120,7 @@ int SetGrad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* GetData(PyObject* self, void*) {
-  Tensor detached = ApplyUnary(OpId::detach, TensorOf(self));
+  Tensor detached = ApplyUnary(OpId::variable_data, TensorOf(self));
   return detached ? WrapTensor(std::move(detached)) : nullptr;
 }
 
@@ -144,6 +148,10 @@ int SetData(PyObject* self, PyObject* value, void*) {
   }
   tensor = std::move(fresh);
   return 0;
+}
+
+PyObject* Version(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(TensorOf(self)->storage()->version());
 }
 
 PyObject* DeviceName(PyObject* self, void*) {
@@ -177,6 +185,8 @@ PyGetSetDef g_properties[] = {
      nullptr},
     {"data", GetData, SetData, "The same elements outside the autograd graph.",
      nullptr},
+    {"_version", Version, nullptr,
+     "In-place writes to the memory so far, as autograd counts them.", nullptr},
     {"_device_name", DeviceName, nullptr, nullptr, nullptr},
     {"_session", GetSession, nullptr, nullptr, nullptr},
     {"_handle", Handle, nullptr, "The handle's number, for debugging.",

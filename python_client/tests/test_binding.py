@@ -120,7 +120,5 @@ def test_what_pytorch_has_and_holdfast_has_not(torch):
     assert not hasattr(torch, "fft_magic")
     with pytest.raises(NotImplementedError, match="Tensor.to_sparse"):
         torch.ones(2).to_sparse()
-    with pytest.raises(NotImplementedError, match="register_hook"):
-        torch.ones(2).register_hook(print)
     with pytest.raises(AttributeError):
         torch.ones(2).no_such_name

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "autograd/engine.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
@@ -68,6 +70,14 @@ absl::Status Executor::Apply(const v1::Command& command) {
       runner_.SetRandom(
           {command.set_seed().seed(), command.set_seed().offset()});
       return absl::OkStatus();
+    case v1::Command::kRecordFunction:
+      return ApplyRecordFunction(command.record_function());
+    case v1::Command::kRegisterHook:
+      return ApplyRegisterHook(command.register_hook());
+    case v1::Command::kRestoreOutput:
+      return ApplyRestoreOutput(command.restore_output());
+    case v1::Command::kBackwardAnswer:
+      return ApplyBackwardAnswer(command.backward_answer());
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }
@@ -84,9 +94,8 @@ absl::Status Executor::Promise(uint64_t first, int count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Value> Executor::Resolve(uint64_t handle,
-                                        FailurePtr* failure) const {
-  const TensorStore::Entry* entry = store_.Find(handle);
+absl::StatusOr<Value> Executor::Resolve(uint64_t handle, FailurePtr* failure) {
+  TensorStore::Entry* entry = store_.Find(handle);
   if (entry == nullptr) {
     return ProtocolError(absl::StrCat("unknown handle ", handle,
                                       " (released, or of another "
@@ -96,29 +105,41 @@ absl::StatusOr<Value> Executor::Resolve(uint64_t handle,
     if (*failure == nullptr) *failure = entry->failure;
     return Value();
   }
+  if (entry->history && entry->seen_writes != entry->history->writes()) {
+    absl::Status s = RefreshHistory(entry);
+    if (!s.ok()) {
+      if (*failure == nullptr) *failure = NewFailure(s, "view");
+      return Value();
+    }
+  }
   return entry->tensor;
 }
 
 FailurePtr Executor::NewFailure(const absl::Status& status,
-                                const std::string& op) {
+                                const std::string& op, uint64_t sequence) {
   auto failure = std::make_shared<OpFailure>();
   failure->status = status;
   failure->op = op;
-  failure->op_sequence = op_sequence_;
+  failure->op_sequence = sequence == 0 ? op_sequence_ : sequence;
+  if (const auto forward = status.GetPayload(kForwardOpPayload)) {
+    static_cast<void>(
+        absl::SimpleAtoi(std::string(*forward), &failure->forward_op_sequence));
+  }
   if (unreported_ == nullptr) unreported_ = failure;
   return failure;
 }
 
 void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
   absl::Status origin = failure.status;
-  SetErrorOrigin({failure.op, failure.op_sequence}, &origin);
+  SetErrorOrigin({failure.op, failure.op_sequence, failure.forward_op_sequence},
+                 &origin);
   StatusToProto(origin, status);
   store_.Reported(failure);
   if (unreported_.get() == &failure) unreported_ = nullptr;
 }
 
 absl::Status Executor::ApplyOp(const v1::OpCall& call) {
-  ++op_sequence_;
+  runner_.set_client_op(++op_sequence_);
   if (call.op() >= static_cast<uint32_t>(kNumOps)) {
     return ProtocolError(absl::StrCat("unknown op id ", call.op()));
   }
@@ -152,8 +173,16 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
     if (status.ok()) {
       for (int i = 0; i < promised; ++i) {
         store_.Put(call.outputs() + i, std::move(outputs[i]));
+        // Detached tensors have a history of their own.
+        if (schema.has(kView) && schema.id != OpId::detach &&
+            schema.id != OpId::variable_data) {
+          NoteView(call.inputs(0), call.outputs() + i);
+        }
       }
-      return absl::OkStatus();
+      if (call.inplace() && outputs[0] != inputs[0]) {
+        status = NoteWrite(call.inputs(0), std::move(outputs[0]));
+      }
+      if (status.ok()) return absl::OkStatus();
     }
   }
   FailurePtr failure =
@@ -180,6 +209,13 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
     return absl::InvalidArgumentError(absl::StrCat(
         "[", schema.name, "] there is no ",
         call.inplace() ? "in-place" : "out-of-place", " form of this op"));
+  }
+  if (call.inplace() && call.record()) {
+    absl::Status s = CheckWritable(call.inputs(0));
+    if (!s.ok()) {
+      return absl::Status(s.code(),
+                          absl::StrCat("[", schema.name, "_] ", s.message()));
+    }
   }
   if (!call.has_random()) {
     return runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
@@ -268,6 +304,10 @@ absl::Status Executor::ApplySetRequiresGrad(
         (*tensor)->spec().ToString()));
   } else {
     (*tensor)->SetLeafRequiresGrad(request.requires_grad());
+    const TensorStore::Entry* entry = store_.Find(request.handle());
+    if (entry->history && !entry->is_view) {
+      entry->history->SetLeaf((*tensor)->GradientEdge());
+    }
     return absl::OkStatus();
   }
   store_.MarkFailed(request.handle(), NewFailure(status, "requires_grad_"));
@@ -308,6 +348,7 @@ absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
 }
 
 void Executor::Reattach() {
+  while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
   store_.Clear();
   unreported_ = nullptr;
   {

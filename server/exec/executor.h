@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "autograd/engine.h"
 #include "proto/holdfast.pb.h"
 #include "server/exec/device.h"
 #include "server/exec/op_runner.h"
@@ -38,6 +40,7 @@ class ReplySink {
  public:
   virtual ~ReplySink() = default;
   virtual void Reply(v1::ReadResult result) = 0;
+  virtual void Call(v1::BackwardCall call) = 0;
   virtual absl::StatusOr<uint64_t> AddDownload(SharedBytes bytes) = 0;
   virtual absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) = 0;
 };
@@ -55,6 +58,15 @@ class Executor {
 
   // Applies one command. An error: the client broke the protocol.
   absl::Status Apply(const v1::Command& command);
+
+  // A backward is under way: Continue before the next command. False while it
+  // waits for the client, whose commands go on.
+  bool busy() const {
+    return !backwards_.empty() && !backwards_.back()->calling;
+  }
+  // Runs nodes of the backward until it is done, calls the client, or `yield`
+  // says true. REQUIRES: busy().
+  void Continue(absl::FunctionRef<bool()> yield);
 
   // Any thread: a block for the client to fill; Put adopts it.
   absl::StatusOr<v1::Block> AllocateBlock(uint64_t bytes);
@@ -78,11 +90,25 @@ class Executor {
   };
   using Inputs = absl::InlinedVector<Value, 4>;
 
+  // A backward on its way. Later ones were asked for by user code that an
+  // earlier one called, and end first.
+  struct PendingBackward {
+    v1::Backward request;
+    uint64_t op_sequence = 0;
+    std::vector<Value> targets;
+    std::unique_ptr<BackwardPass> pass;
+    bool calling = false;  // waits for the client's answer
+  };
+
   // Each returns protocol errors only; failures of the op are stored.
   absl::Status ApplyOp(const v1::OpCall& call);
   absl::Status ApplyPut(const v1::Put& put);
   absl::Status ApplySetRequiresGrad(const v1::SetRequiresGrad& request);
   absl::Status ApplyBackward(const v1::Backward& backward);
+  absl::Status ApplyRecordFunction(const v1::RecordFunction& record);
+  absl::Status ApplyRegisterHook(const v1::RegisterHook& request);
+  absl::Status ApplyRestoreOutput(const v1::RestoreOutput& request);
+  absl::Status ApplyBackwardAnswer(const v1::BackwardAnswer& answer);
   absl::Status ApplyRead(const v1::Read& read);
   absl::Status ApplyKeep(const v1::Keep& keep);
 
@@ -90,8 +116,11 @@ class Executor {
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
   absl::StatusOr<RefPtr<Tensor>> MakeFromPut(const v1::Put& put);
-  absl::Status RunBackwardTo(const v1::Backward& backward,
-                             std::vector<Value>* gradients);
+  // Hands the gradients over; drops the pass.
+  void EndBackward(absl::Status status);
+  void FailBackward(const v1::Backward& request, const FailurePtr& failure);
+  // Sends what the pass wants to know.
+  void CallClient(PendingBackward& backward);
   absl::Status StoreGradient(const v1::Backward::Target& target,
                              const Value& tensor, Value gradient,
                              const v1::Backward& backward);
@@ -101,8 +130,22 @@ class Executor {
   // Checks that a handle may be promised now and notes it.
   absl::Status Promise(uint64_t first, int count);
   // A tensor for use: its failure if it has one.
-  absl::StatusOr<Value> Resolve(uint64_t handle, FailurePtr* failure) const;
-  FailurePtr NewFailure(const absl::Status& status, const std::string& op);
+  // Its gradient history is the current one, whatever was written through
+  // other views.
+  absl::StatusOr<Value> Resolve(uint64_t handle, FailurePtr* failure);
+
+  // ---- executor_views.cc. The handles are known.
+  absl::Status RefreshHistory(TensorStore::Entry* entry);
+  // Handle `view` is a view of handle `base`.
+  void NoteView(uint64_t base, uint64_t view);
+  // May a recorded op write it?
+  absl::Status CheckWritable(uint64_t handle);
+  // A recorded op wrote it: `written` is it with its new history.
+  absl::Status NoteWrite(uint64_t handle, Value written);
+
+  // `sequence` 0: of the command being applied.
+  FailurePtr NewFailure(const absl::Status& status, const std::string& op,
+                        uint64_t sequence = 0);
   void ReportFailure(OpFailure& failure, v1::Status* status);
 
   Device* const device_;
@@ -113,7 +156,9 @@ class Executor {
   OpRunner runner_;
   TensorStore store_;
   std::map<std::string, KeptTensor> kept_;
+  std::vector<std::unique_ptr<PendingBackward>> backwards_;
   uint64_t highest_handle_ = 0;
+  uint64_t server_handles_ = 0;  // given to the client with calls
   uint64_t op_sequence_ = 0;
   FailurePtr unreported_;  // first failure no read has told yet
 

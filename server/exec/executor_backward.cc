@@ -13,6 +13,10 @@
 namespace holdfast {
 namespace {
 
+// Backwards inside backwards: far more than programs nest, far less than the
+// stack of a client that runs them.
+constexpr size_t kMaxNested = 256;
+
 // True if nothing but `value` itself refers to the memory, so that the leaf
 // may keep it as its gradient.
 bool SoleOwner(const Value& value) {
@@ -22,7 +26,7 @@ bool SoleOwner(const Value& value) {
 }  // namespace
 
 absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
-  ++op_sequence_;
+  runner_.set_client_op(++op_sequence_);
   for (const auto& target : backward.targets()) {
     if (target.accumulate()) continue;
     if (absl::Status s = Promise(target.grad(), 1); !s.ok()) return s;
@@ -56,44 +60,93 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
         absl::StrCat("[protocol] backward needs one gradient per root. Got ",
                      num_roots, " roots, ", weights.size(), " gradients"));
   }
-  absl::Status status;
+  if (failure == nullptr && backwards_.size() >= kMaxNested) {
+    failure = NewFailure(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "[backward] at most ", kMaxNested,
+            " backwards may run inside each other's functions and hooks")),
+        "backward");
+  }
+  if (failure != nullptr) {
+    FailBackward(backward, failure);
+    return absl::OkStatus();
+  }
   // The client knows what each op's inputs require, not what a rule made of
   // them: the gradient of a linear function, say, depends on nothing.
-  if (failure == nullptr) {
-    for (size_t i = roots.size(); i-- > 0;) {
-      if (roots[i]->requires_grad()) continue;
-      roots.erase(roots.begin() + i);
-      weights.erase(weights.begin() + i);
+  for (size_t i = roots.size(); i-- > 0;) {
+    if (roots[i]->requires_grad()) continue;
+    roots.erase(roots.begin() + i);
+    weights.erase(weights.begin() + i);
+  }
+  BackwardOptions options;
+  options.retain_graph = backward.retain_graph();
+  options.create_graph = backward.create_graph();
+  options.user_code = backward.id() != 0;
+  options.detect_anomaly = backward.detect_anomaly();
+  auto pending = std::make_unique<PendingBackward>();
+  pending->request = backward;
+  pending->op_sequence = op_sequence_;
+  pending->targets = targets;
+  pending->pass = std::make_unique<BackwardPass>(runner_, std::move(roots),
+                                                 std::move(weights),
+                                                 std::move(targets), options);
+  backwards_.push_back(std::move(pending));
+  return absl::OkStatus();
+}
+
+void Executor::Continue(absl::FunctionRef<bool()> yield) {
+  PendingBackward& top = *backwards_.back();
+  runner_.set_client_op(top.op_sequence);
+  absl::StatusOr<BackwardPass::State> state = top.pass->Run(yield);
+  if (!state.ok()) return EndBackward(state.status());
+  switch (*state) {
+    case BackwardPass::State::kRunning:
+      return;
+    case BackwardPass::State::kCalling:
+      return CallClient(top);
+    case BackwardPass::State::kDone:
+      return EndBackward(absl::OkStatus());
+  }
+}
+
+void Executor::EndBackward(absl::Status status) {
+  const std::unique_ptr<PendingBackward> ended = std::move(backwards_.back());
+  backwards_.pop_back();
+  const v1::Backward& request = ended->request;
+  if (status.ok()) {
+    std::vector<Value> gradients = ended->pass->TakeResults();
+    ended->pass.reset();
+    for (size_t i = 0; i < gradients.size() && status.ok(); ++i) {
+      status =
+          StoreGradient(request.targets(static_cast<int>(i)), ended->targets[i],
+                        std::exchange(gradients[i], Value()), request);
     }
   }
-  if (failure == nullptr) {
-    BackwardOptions options;
-    options.retain_graph = backward.retain_graph();
-    options.create_graph = backward.create_graph();
-    absl::StatusOr<std::vector<Value>> result =
-        RunBackward(runner_, roots, weights, targets, options);
-    roots.clear();
-    weights.clear();
-    if (result.ok()) {
-      for (size_t i = 0; i < targets.size() && status.ok(); ++i) {
-        Value gradient = std::exchange((*result)[i], Value());
-        status = StoreGradient(backward.targets(i), targets[i],
-                               std::move(gradient), backward);
-      }
-    } else {
-      status = result.status();
-    }
-    if (!status.ok()) failure = NewFailure(status, "backward");
+  if (!status.ok()) {
+    FailBackward(request, NewFailure(status, "backward", ended->op_sequence));
+  } else if (request.id() != 0) {
+    v1::BackwardCall call;
+    call.set_id(request.id());
+    call.set_done(true);
+    sink_->Call(std::move(call));
   }
-  if (failure == nullptr) return absl::OkStatus();
-  for (const auto& target : backward.targets()) {
+}
+
+void Executor::FailBackward(const v1::Backward& request,
+                            const FailurePtr& failure) {
+  for (const auto& target : request.targets()) {
     if (target.accumulate()) {
       store_.MarkFailed(target.grad(), failure);
     } else {
       store_.PutFailure(target.grad(), failure);
     }
   }
-  return absl::OkStatus();
+  if (request.id() == 0) return;
+  v1::BackwardCall call;
+  call.set_id(request.id());
+  call.set_done(true);
+  ReportFailure(*failure, call.mutable_status());
+  sink_->Call(std::move(call));
 }
 
 absl::Status Executor::StoreGradient(const v1::Backward::Target& target,

@@ -119,9 +119,22 @@ absl::StatusOr<Values> OpRunner::Emit(const Attrs& attrs,
 
 Value OpRunner::Alias(const Value& value) {
   const Tensor& tensor = *AsTensor(value);
-  auto alias = MakeRef<Tensor>(tensor.spec(), tensor.storage());
-  alias->is_view = true;
-  return alias;
+  return MakeRef<Tensor>(tensor.spec(), tensor.storage(), tensor.versions());
+}
+
+absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
+  if (IsIntegral(value->spec().dtype)) return false;
+  Values nan, any;
+  absl::Status s = Run(Attrs(&GetOp(OpId::isnan)), {&value, 1},
+                       /*record=*/false, /*inplace=*/false, &nan);
+  if (!s.ok()) return s;
+  s = Run(Attrs(&GetOp(OpId::any)), nan, false, false, &any);
+  if (!s.ok()) return s;
+  if (s = device_->Synchronize(kStream); !s.ok()) return s;
+  bool found = false;
+  s = device_->CopyToHost(&found, AsTensor(any[0])->data(), sizeof(found));
+  if (!s.ok()) return s;
+  return found;
 }
 
 absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(
@@ -164,7 +177,7 @@ absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
   if (timed) start = std::chrono::steady_clock::now();
   absl::Status status =
       schema.has(kView)
-          ? RunView(output_specs, inputs, outputs)
+          ? RunView(schema, output_specs, inputs, outputs)
           : RunKernel(attrs, inputs, inplace, std::move(output_specs), outputs);
   // One writer: plain load and store suffice.
   auto bump = [](std::atomic<uint64_t>& counter, uint64_t by) {
@@ -182,13 +195,19 @@ absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
     bump(counters.failures, 1);
     return status;
   }
-  if (node) EndRecord(node, *this, *outputs);
+  if (node) {
+    node->op_sequence = client_op_;
+    // The old variable keeps its history for whoever saved it.
+    if (inplace) (*outputs)[0] = Alias(inputs[0]);
+    EndRecord(node, *this, *outputs);
+  }
   return absl::OkStatus();
 }
 
-absl::Status OpRunner::RunView(const OutputSpecs& specs,
+absl::Status OpRunner::RunView(const OpSchema& schema, const OutputSpecs& specs,
                                absl::Span<const Value> inputs,
                                Values* outputs) {
+  const bool own_versions = schema.id == OpId::variable_data;
   for (const OutputSpec& out : specs) {
     const Tensor& base = *AsTensor(inputs[out.alias]);
     // Inference keeps views inside their input; as_strided may not.
@@ -196,9 +215,9 @@ absl::Status OpRunner::RunView(const OutputSpecs& specs,
         !s.ok()) {
       return s;
     }
-    auto view = MakeRef<Tensor>(out.spec, base.storage());
-    view->is_view = true;
-    outputs->push_back(std::move(view));
+    outputs->push_back(MakeRef<Tensor>(
+        out.spec, base.storage(),
+        own_versions ? MakeRef<VersionCounter>() : base.versions()));
   }
   return absl::OkStatus();
 }
@@ -236,13 +255,6 @@ absl::Status OpRunner::CheckInplace(const Attrs& attrs,
         "_] a leaf Variable that requires grad is being used in an in-place "
         "operation. Got input=",
         target.spec().ToString()));
-  }
-  if (target.is_view) {
-    return absl::UnimplementedError(absl::StrCat(
-        "[", schema.name,
-        "_] in-place ops on views inside the autograd graph are not supported "
-        "by this version. Got a view ",
-        target.spec().ToString(), "; use the out-of-place form"));
   }
   return absl::OkStatus();
 }
@@ -313,17 +325,13 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
     return status;
   }
   if (inplace) {
-    Storage& storage = *AsTensor(inputs[0])->storage();
-    ++storage.version;
-    storage.last_writer = InplaceName(schema.id);
+    AsTensor(inputs[0])->CountWrite(InplaceName(schema.id));
     outputs->push_back(inputs[0]);
   } else if (schema.has(kMutates)) {
     for (const Value& input : inputs) {
       // Lists the op only reads are bumped too: gradients and buffers of an
       // optimizer step are nobody's saved tensors.
-      Storage& storage = *AsTensor(input)->storage();
-      ++storage.version;
-      storage.last_writer = schema.name.c_str();
+      AsTensor(input)->CountWrite(schema.name.c_str());
     }
   }
   return absl::OkStatus();

@@ -48,7 +48,9 @@ class OpRunner final : public OpSink {
                               bool inplace) override;
   Value Alias(const Value& value) override;
 
-  // Like Emit, filling `outputs` instead of allocating a result.
+  // Like Emit, filling `outputs` instead of allocating a result. The result of
+  // a recorded in-place op is another variable over inputs[0]'s memory, with
+  // the new history.
   absl::Status Run(const Attrs& attrs, absl::Span<const Value> inputs,
                    bool record, bool inplace, Values* outputs);
 
@@ -56,6 +58,11 @@ class OpRunner final : public OpSink {
   absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec) {
     return NewTensor(std::move(spec), allocator_);
   }
+
+  absl::StatusOr<bool> HasNaN(const Value& value) override;
+
+  // What Node::op_sequence of the ops recorded from now on says.
+  void set_client_op(uint64_t sequence) { client_op_ = sequence; }
 
   // The session's stream, from which the next random op draws.
   const PhiloxState& random() const { return philox_; }
@@ -65,8 +72,8 @@ class OpRunner final : public OpSink {
  private:
   absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec,
                                            CachingAllocator* allocator);
-  absl::Status RunView(const OutputSpecs& specs, absl::Span<const Value> inputs,
-                       Values* outputs);
+  absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,
+                       absl::Span<const Value> inputs, Values* outputs);
   absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
                          bool inplace, OutputSpecs specs, Values* outputs);
   absl::Status CheckInplace(const Attrs& attrs, absl::Span<const Value> inputs,
@@ -85,6 +92,7 @@ class OpRunner final : public OpSink {
   CachingAllocator* const allocator_;
   CachingAllocator* const guard_;
   PhiloxState philox_;
+  uint64_t client_op_ = 0;
   uint64_t ops_run_ = 0;
 };
 

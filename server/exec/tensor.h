@@ -41,11 +41,25 @@ class Storage final : public RefCounted {
   MemoryBlock* const block_;
 };
 
+// How often a tensor was written, and by what.
+struct VersionCounter final : public RefCounted {
+  uint32_t version = 0;
+  const char* last_writer = "";  // a static string such as "add_"
+
+ protected:
+  ~VersionCounter() override = default;
+};
+
 class Tensor final : public Variable {
  public:
   // REQUIRES: the spec fits the storage.
-  Tensor(TensorSpec spec, RefPtr<Storage> storage)
-      : Variable(std::move(spec)), storage_(std::move(storage)) {}
+  // `versions`: null for the storage's own count. Tensor.data and its views
+  // share one of theirs, since what they write is to stay unseen.
+  Tensor(TensorSpec spec, RefPtr<Storage> storage,
+         RefPtr<VersionCounter> versions = nullptr)
+      : Variable(std::move(spec)),
+        storage_(std::move(storage)),
+        versions_(std::move(versions)) {}
 
   const RefPtr<Storage>& storage() const { return storage_; }
   void* data() const {
@@ -53,15 +67,23 @@ class Tensor final : public Variable {
   }
   TensorView view() const { return {data(), &spec_}; }
 
-  uint32_t version() const override { return storage_->version; }
-  const char* last_writer() const override { return storage_->last_writer; }
+  const RefPtr<VersionCounter>& versions() const { return versions_; }
 
-  // A view of another tensor of its storage: in-place ops that need a
-  // gradient are refused on it.
-  bool is_view = false;
+  uint32_t version() const override {
+    return versions_ ? versions_->version : storage_->version;
+  }
+  const char* last_writer() const override {
+    return versions_ ? versions_->last_writer : storage_->last_writer;
+  }
+  // Counts a write by the op `writer`, a static string.
+  void CountWrite(const char* writer) {
+    ++(versions_ ? versions_->version : storage_->version);
+    (versions_ ? versions_->last_writer : storage_->last_writer) = writer;
+  }
 
  private:
   RefPtr<Storage> storage_;
+  RefPtr<VersionCounter> versions_;
 };
 
 // Values of the executor are always Tensors.

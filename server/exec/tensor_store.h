@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "autograd/op_sink.h"
+#include "autograd/view_history.h"
 #include "ops/ref_counted.h"
 
 namespace holdfast {
@@ -29,6 +30,7 @@ struct OpFailure {
   absl::Status status;
   std::string op;
   uint64_t op_sequence = 0;
+  uint64_t forward_op_sequence = 0;  // of a backward: the op behind it
   bool reported = false;
   std::vector<uint64_t> targets;  // in-place targets to restore when reported
 };
@@ -39,6 +41,10 @@ class TensorStore {
   struct Entry {
     Value tensor;  // null: never produced
     FailurePtr failure;
+    // Once it has views, or is one: the history it shares with them.
+    RefPtr<ViewHistory> history;
+    uint32_t seen_writes = 0;  // of `history`, in the tensor's own
+    bool is_view = false;
   };
 
   // Null when the handle is not there (never made, or released).
@@ -46,13 +52,22 @@ class TensorStore {
     const auto it = entries_.find(handle);
     return it == entries_.end() ? nullptr : &it->second;
   }
+  Entry* Find(uint64_t handle) {
+    const auto it = entries_.find(handle);
+    return it == entries_.end() ? nullptr : &it->second;
+  }
   bool Contains(uint64_t handle) const { return entries_.contains(handle); }
 
-  void Put(uint64_t handle, Value tensor) {
-    entries_[handle] = {std::move(tensor), nullptr};
+  Entry& Put(uint64_t handle, Value tensor) {
+    Entry& entry = entries_[handle];
+    entry = Entry();
+    entry.tensor = std::move(tensor);
+    return entry;
   }
   void PutFailure(uint64_t handle, FailurePtr failure) {
-    entries_[handle] = {nullptr, std::move(failure)};
+    Entry& entry = entries_[handle];
+    entry = Entry();
+    entry.failure = std::move(failure);
   }
   // Marks an existing handle; its tensor stays for when the failure has been
   // reported. Keeps an earlier failure.

@@ -138,10 +138,11 @@ void Session::AddDeviceSeconds(double seconds) {
 
 bool Session::HasWork() {
   return connection_ != nullptr &&
-         (current_ != nullptr || connection_->HasBatch());
+         (current_ != nullptr || executor_->busy() || connection_->HasBatch());
 }
 bool Session::Arm() {
-  return connection_ == nullptr || (current_ == nullptr && connection_->Arm());
+  return connection_ == nullptr ||
+         (current_ == nullptr && !executor_->busy() && connection_->Arm());
 }
 void Session::Disarm() {
   if (connection_ != nullptr) connection_->Disarm();
@@ -153,7 +154,21 @@ void Session::RunSome(const Slice& slice) {
   const absl::Time deadline = absl::Now() + slice.max_time;
   FlushEvents();
   absl::Status status;
+  // A backward gives way between its nodes.
+  const auto over = [&] {
+    return (slice.yield != nullptr &&
+            slice.yield->load(std::memory_order_relaxed)) ||
+           absl::Now() >= deadline;
+  };
   for (int ran = 0; ran < slice.max_commands && connection_ != nullptr;) {
+    if (executor_->busy()) {
+      int nodes = 0;
+      executor_->Continue(
+          [&] { return ++nodes % kCommandsPerLook == 0 && over(); });
+      if (over()) break;
+      ++ran;
+      continue;
+    }
     if (current_ == nullptr) {
       status = TakeBatch();
       if (!status.ok()) break;
@@ -213,6 +228,12 @@ void Session::FinishBatch() {
 void Session::Reply(v1::ReadResult result) {
   v1::Event event;
   *event.mutable_read() = std::move(result);
+  SendEvent(std::move(event));
+}
+
+void Session::Call(v1::BackwardCall call) {
+  v1::Event event;
+  *event.mutable_call() = std::move(call);
   SendEvent(std::move(event));
 }
 

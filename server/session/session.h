@@ -104,6 +104,7 @@ class Session : public std::enable_shared_from_this<Session>,
  private:
   // ReplySink: reads that are done.
   void Reply(v1::ReadResult result) override;
+  void Call(v1::BackwardCall call) override;
   absl::StatusOr<uint64_t> AddDownload(SharedBytes bytes) override;
   absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) override;
 

@@ -8,6 +8,9 @@ The tape is on the daemon; `backward` and `grad` are one message each.
 
 from holdfast import _C
 from holdfast._registry import FUNCTIONS
+from holdfast.autograd import anomaly_mode
+from holdfast.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from holdfast.autograd.function import Function, FunctionCtx
 from holdfast.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -19,12 +22,16 @@ from holdfast.errors import UnsupportedError
 is_grad_enabled = _C.is_grad_enabled
 
 __all__ = [
+    "Function",
+    "FunctionCtx",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 
@@ -62,6 +69,17 @@ def _gradients(roots, gradients):
     return gradients
 
 
+def _run(call, *args, unused=()):
+    """The extension's backward or grad; in anomaly mode, watched."""
+    if not anomaly_mode.is_anomaly_enabled():
+        return call(*args, False, *unused)
+    try:
+        return call(*args, anomaly_mode.is_anomaly_check_nan_enabled(), *unused)
+    except RuntimeError as error:
+        anomaly_mode.explain(error)
+        raise
+
+
 def backward(
     tensors,
     grad_tensors=None,
@@ -77,7 +95,8 @@ def backward(
     roots = _tuple(tensors)
     if inputs is not None and len(_tuple(inputs)) == 0:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    _C.backward(
+    _run(
+        _C.backward,
         roots,
         _gradients(roots, grad_tensors),
         _tuple(inputs),
@@ -106,13 +125,14 @@ def grad(
             raise RuntimeError(
                 f"One of the differentiated Tensors does not require grad (input {i})"
             )
-    gradients = _C.grad(
+    gradients = _run(
+        _C.grad,
         roots,
         _gradients(roots, grad_outputs),
         targets,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
-        materialize_grads if allow_unused is None else allow_unused,
+        unused=(materialize_grads if allow_unused is None else allow_unused,),
     )
     if materialize_grads:
         gradients = tuple(

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executor: functions and hooks of the user's. They run where the user is: a
+// backward that comes to one shows the client the gradients and waits.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "proto/convert.h"
+#include "server/exec/executor.h"
+
+namespace holdfast {
+namespace {
+
+// Handles that the server gives out, apart from all that a client may choose.
+constexpr uint64_t kServerHandles = uint64_t{1} << 63;
+constexpr int kMaxTensors = 1 << 16;
+constexpr size_t kMaxHooks = 1 << 12;
+constexpr size_t kMaxNameBytes = 1024;
+
+absl::Status ProtocolError(absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("[protocol] ", message));
+}
+
+}  // namespace
+
+absl::Status Executor::ApplyRecordFunction(const v1::RecordFunction& record) {
+  if (record.function() == 0 || record.inputs_size() > kMaxTensors ||
+      record.outputs_size() > kMaxTensors ||
+      record.name().size() > kMaxNameBytes) {
+    return ProtocolError(
+        "a function needs a number, and at most 65536 tensors");
+  }
+  FailurePtr failure;
+  std::vector<Value> inputs, outputs;
+  for (uint64_t handle : record.inputs()) {
+    absl::StatusOr<Value> input = Value();
+    if (handle != 0) input = Resolve(handle, &failure);
+    if (!input.ok()) return input.status();
+    inputs.push_back(*std::move(input));
+  }
+  std::vector<TensorSpec> specs;
+  for (const auto& output : record.outputs()) {
+    absl::StatusOr<Value> value = Value();
+    if (output.handle() != 0) value = Resolve(output.handle(), &failure);
+    if (!value.ok()) return value.status();
+    specs.push_back(*value ? (*value)->spec() : TensorSpec());
+    outputs.push_back(*std::move(value));
+  }
+  absl::Status status;
+  if (failure == nullptr) {
+    auto node = MakeRef<Node>(record.function(), record.name(), specs);
+    node->op_sequence = op_sequence_;
+    for (const Value& input : inputs) {
+      const bool needs = input && input->requires_grad();
+      node->edges.push_back(needs ? input->GradientEdge() : Edge());
+      node->input_specs.push_back(input ? input->spec() : TensorSpec());
+    }
+    for (int i = 0; i < record.outputs_size() && status.ok(); ++i) {
+      if (!outputs[i] || !IsDifferentiable(outputs[i]->spec().dtype)) continue;
+      const auto& output = record.outputs(i);
+      Value result = runner_.Alias(outputs[i]);
+      result->SetHistory(node, static_cast<uint32_t>(i));
+      if (output.written()) {
+        status = CheckWritable(output.handle());
+        if (status.ok()) status = NoteWrite(output.handle(), std::move(result));
+      } else {
+        store_.Put(output.handle(), std::move(result));
+      }
+    }
+  }
+  if (!status.ok()) failure = NewFailure(status, record.name());
+  if (failure == nullptr) return absl::OkStatus();
+  for (const auto& output : record.outputs()) {
+    if (output.handle() != 0) store_.MarkFailed(output.handle(), failure);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ApplyRegisterHook(const v1::RegisterHook& request) {
+  if (request.hook() == 0) return ProtocolError("a hook needs a number");
+  FailurePtr failure;
+  absl::StatusOr<Value> tensor = Resolve(request.tensor(), &failure);
+  if (!tensor.ok()) return tensor.status();
+  // What failed has no gradient, and what needs none has no node.
+  if (failure != nullptr || !(*tensor)->requires_grad()) {
+    return absl::OkStatus();
+  }
+  const Edge& edge = (*tensor)->GradientEdge();
+  std::vector<UserCode::Hook>& hooks = edge.node->EnsureUser().hooks;
+  if (hooks.size() >= kMaxHooks) {
+    return ProtocolError(
+        absl::StrCat("a tensor has at most ", kMaxHooks, " hooks"));
+  }
+  hooks.push_back({edge.output, request.hook()});
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ApplyRestoreOutput(const v1::RestoreOutput& request) {
+  if (backwards_.empty() || !backwards_.back()->calling ||
+      backwards_.back()->pass->called_node() == nullptr) {
+    return ProtocolError("restore_output outside a function's call");
+  }
+  FailurePtr failure;
+  absl::StatusOr<Value> tensor = Resolve(request.handle(), &failure);
+  if (!tensor.ok()) return tensor.status();
+  if (failure != nullptr) return absl::OkStatus();
+  const RefPtr<Node>& node = backwards_.back()->pass->called_node();
+  if (request.output() >= node->num_outputs()) {
+    return ProtocolError(absl::StrCat("restore_output ", request.output(),
+                                      " does not fit ", node->name()));
+  }
+  Value restored = runner_.Alias(*tensor);
+  restored->SetHistory(node, request.output());
+  store_.Put(request.handle(), std::move(restored));
+  return absl::OkStatus();
+}
+
+void Executor::CallClient(PendingBackward& backward) {
+  const UserCall& wanted = backward.pass->call();
+  v1::BackwardCall call;
+  call.set_id(backward.request.id());
+  call.set_code(wanted.code);
+  for (const Value& gradient : wanted.gradients) {
+    auto* message = call.add_gradients();
+    if (!gradient) continue;
+    const uint64_t handle = kServerHandles + ++server_handles_;
+    message->set_handle(handle);
+    SpecToProto(gradient->spec(), message->mutable_spec());
+    message->set_requires_grad(gradient->requires_grad());
+    store_.Put(handle, gradient);
+  }
+  backward.calling = true;
+  sink_->Call(std::move(call));
+}
+
+absl::Status Executor::ApplyBackwardAnswer(const v1::BackwardAnswer& answer) {
+  if (backwards_.empty() || !backwards_.back()->calling) {
+    return ProtocolError("an answer to no call");
+  }
+  if (answer.gradients_size() > kMaxTensors) {
+    return ProtocolError("an answer with more than 65536 gradients");
+  }
+  FailurePtr failure;
+  Values values;
+  for (uint64_t handle : answer.gradients()) {
+    absl::StatusOr<Value> value = Value();
+    if (handle != 0) value = Resolve(handle, &failure);
+    if (!value.ok()) return value.status();
+    values.push_back(*std::move(value));
+  }
+  PendingBackward& top = *backwards_.back();
+  top.calling = false;
+  absl::Status status = StatusFromProto(answer.status());
+  if (status.ok() && failure != nullptr) status = failure->status;
+  if (status.ok()) status = top.pass->Answer(std::move(values));
+  if (!status.ok()) EndBackward(status);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast
