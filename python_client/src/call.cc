@@ -74,7 +74,10 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     RaiseStatus(status);
     return false;
   }
-  if (attrs.schema().has(kChecksData) || NoteEveryLine()) {
+  // What may fail later: on its data, or when its gradient finds a saved tensor
+  // changed.
+  if (attrs.schema().has(kChecksData) || NoteEveryLine() ||
+      (!outputs.empty() && outputs[0]->requires_grad)) {
     NoteSourceLine(session->last_op_sequence());
   }
   return true;

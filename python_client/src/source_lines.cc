@@ -14,15 +14,19 @@ namespace {
 // Far more than a stream holds between two reads of a training step.
 constexpr size_t kRingSize = 1 << 16;
 
+// The place in the code; its line is looked up when somebody asks, which takes
+// longer than an op.
 struct Entry {
   uint64_t sequence = 0;
-  PyObject* filename = nullptr;  // owned; code objects share these strings
-  int number = 0;
+  PyObject* code = nullptr;  // owned
+  int instruction = 0;       // frame.f_lasti, bytes
 };
 
 std::vector<Entry>* g_ring;
 std::string* g_package;  // "/…/holdfast/"
 bool g_every_line = false;
+PyObject* g_f_lasti;
+PyObject* g_f_back;
 PyObject* g_note_ops;  // anomaly mode's, or null
 
 // The UTF-8 of a str, or "" with no Python error set.
@@ -36,9 +40,49 @@ std::string Utf8(PyObject* text) {
   return std::string(data, static_cast<size_t>(size));
 }
 
+// Whether code is the user's and not of the package. Remembered per code
+// object, by which most ops of a program come from few.
+bool IsUsers(PyObject* code) {
+  struct Known {
+    PyObject* code = nullptr;  // owned, so that the address stays its own
+    bool users = false;
+  };
+  constexpr size_t kKnown = 256;
+  static auto* known = new std::vector<Known>(kKnown);
+  Known& entry = (*known)[(reinterpret_cast<uintptr_t>(code) >> 5) % kKnown];
+  if (entry.code == code) return entry.users;
+  PyRef filename(PyObject_GetAttrString(code, "co_filename"));
+  if (!filename) PyErr_Clear();
+  const bool users = g_package->empty() || !filename ||
+                     !absl::StartsWith(Utf8(filename.get()), *g_package);
+  PyRef old(entry.code);
+  entry = {PyRef::Borrowed(code).release(), users};
+  return users;
+}
+
+// The line of the instruction at byte `instruction`; 0 if unknown.
+int LineOf(PyObject* code, int instruction) {
+  // Triples (first byte, end, line), in order.
+  PyRef lines(PyObject_CallMethod(code, "co_lines", nullptr));
+  PyRef iterator(lines ? PyObject_GetIter(lines.get()) : nullptr);
+  while (iterator) {
+    PyRef item(PyIter_Next(iterator.get()));
+    if (!item) break;
+    int first = 0, end = 0;
+    PyObject* line = nullptr;
+    if (!PyArg_ParseTuple(item.get(), "iiO", &first, &end, &line)) break;
+    if (instruction < first || instruction >= end) continue;
+    return line == Py_None ? 0 : static_cast<int>(PyLong_AsLong(line));
+  }
+  PyErr_Clear();
+  return 0;
+}
+
 }  // namespace
 
 void InitSourceLines() {
+  g_f_lasti = PyUnicode_InternFromString("f_lasti");
+  g_f_back = PyUnicode_InternFromString("f_back");
   g_ring = new std::vector<Entry>(kRingSize);
   g_package = new std::string;
   const char* every = std::getenv("HOLDFAST_SOURCE_LINES");
@@ -75,18 +119,17 @@ void NoteSourceLine(uint64_t sequence) {
   while (frame) {
     auto* typed = reinterpret_cast<PyFrameObject*>(frame.get());
     PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(typed)));
-    PyRef filename(PyObject_GetAttrString(code.get(), "co_filename"));
-    if (!filename) break;
-    if (g_package->empty() ||
-        !absl::StartsWith(Utf8(filename.get()), *g_package)) {
+    if (IsUsers(code.get())) {
+      PyRef instruction(PyObject_GetAttr(frame.get(), g_f_lasti));
+      if (!instruction) break;
       Entry& entry = (*g_ring)[sequence % kRingSize];
-      PyRef old(entry.filename);
+      PyRef old(entry.code);
       entry.sequence = sequence;
-      entry.number = PyFrame_GetLineNumber(typed);
-      entry.filename = filename.release();
+      entry.instruction = static_cast<int>(PyLong_AsLong(instruction.get()));
+      entry.code = code.release();
       return;
     }
-    PyRef back(PyObject_GetAttrString(frame.get(), "f_back"));
+    PyRef back(PyObject_GetAttr(frame.get(), g_f_back));
     if (!back || back.get() == Py_None) break;
     frame = std::move(back);
   }
@@ -95,9 +138,11 @@ void NoteSourceLine(uint64_t sequence) {
 
 bool FindSourceLine(uint64_t sequence, SourceLine* line) {
   const Entry& entry = (*g_ring)[sequence % kRingSize];
-  if (entry.sequence != sequence || entry.filename == nullptr) return false;
-  line->filename = Utf8(entry.filename);
-  line->number = entry.number;
+  if (entry.sequence != sequence || entry.code == nullptr) return false;
+  PyRef filename(PyObject_GetAttrString(entry.code, "co_filename"));
+  line->filename = filename ? Utf8(filename.get()) : "";
+  line->number = LineOf(entry.code, entry.instruction);
+  PyErr_Clear();
   return true;
 }
 

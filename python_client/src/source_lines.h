@@ -3,8 +3,8 @@
 //
 // Which line of the user's program submitted an op. Execution errors arrive
 // later, at a read; this is how they still name the line that caused them.
-// Kept for the ops that can fail on data, in a bounded ring; for every op
-// with HOLDFAST_SOURCE_LINES=1.
+// Kept in a bounded ring for the ops that can fail on data and for recorded
+// ones, whose gradient may fail; for every op with HOLDFAST_SOURCE_LINES=1.
 #ifndef HOLDFAST_PYTHON_CLIENT_SRC_SOURCE_LINES_H_
 #define HOLDFAST_PYTHON_CLIENT_SRC_SOURCE_LINES_H_
 

@@ -134,6 +134,8 @@ def test_a_saved_tensor_that_changed_is_an_error_with_its_ops(torch):
     assert "[exp]" in text and "[copy_]" in text or "[fill_]" in text
     assert "is at version 1" in text and "expected version 0" in text
     assert "modified by an inplace operation" in text
+    line = test_a_saved_tensor_that_changed_is_an_error_with_its_ops.__code__
+    assert f"test_autograd_views.py:{line.co_firstlineno + 2})" in text
 
 
 def test_writes_to_data_stay_unseen(torch):
