@@ -33,11 +33,15 @@ from holdfast import (  # noqa: F401
     sampling,
     scans,
     sessions,
+    settings,
     shapes,
     sorting,
     special_functions,
+    spectral,
     statistics,
     tensor_extras,
+    tensor_queries,
+    typed_tensors,
     views,
 )
 from holdfast._C import (  # noqa: F401
@@ -58,8 +62,11 @@ from math import e, inf, nan, pi  # noqa: F401
 
 # From here on `bool`, `max`, `sum`, ... are PyTorch's: keep code above.
 globals().update(_TABLE)
+# nn.functional's also take words as padding, and inputs without a batch.
+del conv2d, conv3d  # noqa: F821
 globals().update(_FUNCTIONS)
 globals().update(dtypes.NAMES)
+globals().update(typed_tensors.NAMES)
 dtype = _C.dtype
 contiguous_format, preserve_format, strided = (
     "contiguous_format",
@@ -69,11 +76,11 @@ contiguous_format, preserve_format, strided = (
 # What PyTorch has in both places.
 _IN_FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu
-    celu_ channel_shuffle conv1d conv_transpose1d conv_transpose2d conv_transpose3d
-    cosine_similarity dropout feature_alpha_dropout group_norm hardshrink layer_norm
-    max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle
-    pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu
-    selu_ threshold threshold_
+    celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm
+    hardshrink layer_norm max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
+    native_channel_shuffle pairwise_distance pixel_shuffle pixel_unshuffle prelu
+    rms_norm rrelu rrelu_ selu selu_ threshold threshold_
 """
 # Not every program needs these; `import holdfast` stays short.
 __getattr__ = missing.module_getattr(

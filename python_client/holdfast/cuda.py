@@ -5,6 +5,7 @@
 
 from holdfast import _C, random
 from holdfast.missing import module_getattr
+from holdfast.typed_tensors import NAMES
 
 
 def is_available():
@@ -45,4 +46,5 @@ def set_rng_state_all(new_states):
         random.set_rng_state(state)
 
 
+globals().update(NAMES)
 __getattr__ = module_getattr("torch.cuda")

@@ -84,13 +84,15 @@ def _type(self, dtype=None, non_blocking=False):
     if dtype is None:
         return _TYPE_NAMES[self.dtype]
     if isinstance(dtype, str):
+        package, _, wanted = dtype.rpartition(".")
         for known, name in _TYPE_NAMES.items():
-            if name == dtype:
+            if name == f"holdfast.{wanted}" and package in _TYPE_PACKAGES:
                 return _convert(self, known)
         raise ValueError(f"invalid type: '{dtype}'")
-    return _convert(self, dtype)
+    return _convert(self, getattr(dtype, "dtype", dtype))
 
 
+_TYPE_PACKAGES = ("holdfast", "torch", "torch.cuda")
 _TYPE_NAMES = {
     _C.bool: "holdfast.BoolTensor",
     _C.uint8: "holdfast.ByteTensor",

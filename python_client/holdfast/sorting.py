@@ -59,7 +59,13 @@ def _median(input, dim, keepdim, ignore_nan, result_type):
         return result_type(*_ops.median(input, dim, keepdim, ignore_nan))
     if input.numel() == 0:
         return _ops.full((), float("nan"), dtype=input.dtype)
-    return _ops.median(input.reshape(-1), 0, False, ignore_nan)[0]
+    value = _ops.median(input.reshape(-1), 0, False, ignore_nan)[0]
+    if not value.requires_grad:
+        return value
+    # All that equal it share the gradient, which is how amax differentiates.
+    value = value.detach()
+    equal = _ops.logical_or(_ops.eq(input, value), _ops.isnan(value))
+    return _ops.amax(input[equal])
 
 
 @both(out=True)

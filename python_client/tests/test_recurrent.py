@@ -24,6 +24,10 @@ RECURRENT = [
     lambda nn: nn.GRU(3, 5),
     lambda nn: nn.GRU(3, 5, 2, bidirectional=True, batch_first=True),
 ]
+PROJECTED = [
+    lambda nn: nn.LSTM(3, 5, proj_size=2),
+    lambda nn: nn.LSTM(3, 5, 2, bidirectional=True, bias=False, proj_size=4),
+]
 
 
 def normal(*shape, seed=0):
@@ -50,7 +54,7 @@ def compare(ours, theirs, run, arrays, **tolerance):
     )
 
 
-@pytest.mark.parametrize("make", RECURRENT)
+@pytest.mark.parametrize("make", RECURRENT + PROJECTED)
 @pytest.mark.parametrize("shape", [(4, 2, 3), (4, 3)])
 def test_recurrent_layer(make, shape):
     ours, theirs = both(make)
@@ -61,12 +65,13 @@ def test_recurrent_layer(make, shape):
     compare(ours, theirs, run, [normal(*shape)])
 
 
-@pytest.mark.parametrize("make", RECURRENT[:-2:2])
+@pytest.mark.parametrize("make", RECURRENT[:-2:2] + PROJECTED)
 def test_recurrent_layer_with_a_state(make):
     ours, theirs = both(make)
     count = len(ours._suffixes)
     lstm = ours.mode == "LSTM"
-    states = [normal(count, 2, 5, seed=i) for i in range(1 + lstm)]
+    sizes = [ours.proj_size or 5, 5][: 1 + lstm]
+    states = [normal(count, 2, n, seed=i) for i, n in enumerate(sizes)]
 
     def run(nn, layer, x, *state):
         return flat(nn, *layer(x, state if lstm else state[0]))
@@ -75,7 +80,7 @@ def test_recurrent_layer_with_a_state(make):
     compare(ours, theirs, run, [normal(*shape), *states])
 
 
-@pytest.mark.parametrize("make", RECURRENT)
+@pytest.mark.parametrize("make", RECURRENT + PROJECTED)
 @pytest.mark.parametrize("sort", [True, False])
 def test_packed_sequences(make, sort):
     ours, theirs = both(make)
@@ -300,3 +305,12 @@ def test_ctc_loss(reduction, zero):
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_wrong_projections():
+    for size, text in ((5, "smaller than hidden_size"), (-1, "positive integer")):
+        with pytest.raises(ValueError, match=text):
+            nn.LSTM(3, 5, proj_size=size)
+    with pytest.raises(ValueError, match="only supported for LSTM"):
+        nn.GRU(3, 5, proj_size=2)
+    assert "proj_size=2" in repr(nn.LSTM(3, 5, proj_size=2))

@@ -12,7 +12,6 @@ import warnings
 
 import holdfast
 from holdfast import _C
-from holdfast.errors import UnsupportedError
 
 from . import functional as F
 from . import init
@@ -61,8 +60,16 @@ class RNNBase(Module):
             raise ValueError("hidden_size must be greater than zero")
         if num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
-        if proj_size != 0:
-            raise UnsupportedError("holdfast has no LSTM(proj_size=...).")
+        if proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if proj_size and mode != "LSTM":
+            raise ValueError(
+                "proj_size argument is only supported for LSTM, not RNN or GRU"
+            )
+        if proj_size >= hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so "
@@ -82,18 +89,21 @@ class RNNBase(Module):
         options = {"device": device, "dtype": dtype}
         rows = _GATES[mode] * hidden_size
         directions = 2 if bidirectional else 1
+        outputs = proj_size or hidden_size
         self._suffixes = []
         for layer in range(num_layers):
-            columns = input_size if layer == 0 else hidden_size * directions
+            columns = input_size if layer == 0 else outputs * directions
             for reverse in ("", "_reverse")[:directions]:
                 suffix = f"_l{layer}{reverse}"
                 self._suffixes.append(suffix)
                 shapes = {
                     "weight_ih": (rows, columns),
-                    "weight_hh": (rows, hidden_size),
+                    "weight_hh": (rows, outputs),
                 }
                 if bias:
                     shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
                 for name, shape in shapes.items():
                     parameter = Parameter(holdfast.empty(shape, **options))
                     setattr(self, name + suffix, parameter)
@@ -117,6 +127,8 @@ class RNNBase(Module):
         names = ["weight_ih", "weight_hh"]
         if self.bias:
             names += ["bias_ih", "bias_hh"]
+        if self.proj_size:
+            names.append("weight_hr")
         return [name + suffix for name in names]
 
     def forward(self, input, hx=None):
@@ -163,11 +175,14 @@ class RNNBase(Module):
 
     def _initial(self, hx, data, batch, single, order):
         """(h0, c0 or None) [layers * directions, N, hidden], in packed order."""
-        shape = (len(self._suffixes), batch, self.hidden_size)
+        count = len(self._suffixes)
+        shapes = [(count, batch, self.proj_size or self.hidden_size)]
         lstm = self.mode == "LSTM"
+        if lstm:
+            shapes.append((count, batch, self.hidden_size))
         if hx is None:
-            zeros = holdfast.zeros(shape, dtype=data.dtype)
-            return zeros, (zeros if lstm else None)
+            states = [holdfast.zeros(shape, dtype=data.dtype) for shape in shapes]
+            return states[0], (states[1] if lstm else None)
         states = tuple(hx) if lstm else (hx,)
         if single:
             for state in states:
@@ -177,7 +192,7 @@ class RNNBase(Module):
                         f"{state.dim()}-D tensor"
                     )
             states = tuple(state.unsqueeze(1) for state in states)
-        for number, state in enumerate(states):
+        for number, (state, shape) in enumerate(zip(states, shapes)):
             if tuple(state.shape) != shape:
                 raise RuntimeError(
                     f"Expected hidden{[f'[{number}]', ''][not lstm]} size {shape}, "
@@ -199,17 +214,15 @@ class RNNBase(Module):
                 number = layer * directions + reverse
                 names = self._names(self._suffixes[number])
                 weights = [getattr(self, name) for name in names]
-                bias_ih, bias_hh = weights[2:] if self.bias else (None, None)
-                output, hn, cn = _ops.rnn_layer(
-                    _ops.linear(data, weights[0], bias_ih),
-                    sizes,
-                    h0[number],
-                    None if c0 is None else c0[number],
-                    weights[1],
-                    bias_hh,
-                    mode,
-                    bool(reverse),
-                )[:3]
+                bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
+                gates = _ops.linear(data, weights[0], bias_ih)
+                cell = None if c0 is None else c0[number]
+                common = (gates, sizes, h0[number], cell, weights[1], bias_hh)
+                if self.proj_size:
+                    layer_outputs = _projected(*common, weights[-1], bool(reverse))
+                else:
+                    layer_outputs = _ops.rnn_layer(*common, mode, bool(reverse))
+                output, hn, cn = layer_outputs[:3]
                 outputs.append(output)
                 hidden.append(hn)
                 cells.append(cn)
@@ -220,6 +233,7 @@ class RNNBase(Module):
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in (
+            ("proj_size", 0),
             ("num_layers", 1),
             ("bias", True),
             ("batch_first", False),
@@ -229,6 +243,39 @@ class RNNBase(Module):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
         return text
+
+
+def _projected(gates, sizes, h, c, weight_hh, bias_hh, weight_hr, reverse):
+    """rnn_layer() of an LSTM whose h' is W_hr (o * tanh(c')) (Sak et al. 2014), step
+    by step: (output, h_n, c_n), gates [T, N, 4 hidden], or rows packed by sizes."""
+    if sizes is None:
+        steps = list(gates.unbind(0))
+    else:
+        steps = list(gates.split(sizes.tolist()))
+    first = (h, c)
+    if reverse:
+        steps.reverse()
+        h, c = (state[: steps[0].size(0)] for state in first) if steps else first
+    outputs, ended = [], []
+    for x in steps:
+        rows, before = x.size(0), h.size(0)
+        if rows < before:  # the shortest sequences are over
+            ended.append((h[rows:], c[rows:]))
+            h, c = h[:rows], c[:rows]
+        elif rows > before:  # going backwards, the shorter ones begin
+            h, c = (
+                holdfast.cat([state, start[before:rows]])
+                for state, start in zip((h, c), first)
+            )
+        i, f, g, o = (x + _ops.linear(h, weight_hh, bias_hh)).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = _ops.linear(o.sigmoid() * c.tanh(), weight_hr)
+        outputs.append(h)
+    if reverse:
+        outputs.reverse()
+    for rest_h, rest_c in reversed(ended):
+        h, c = holdfast.cat([h, rest_h]), holdfast.cat([c, rest_c])
+    return (holdfast.stack(outputs) if sizes is None else holdfast.cat(outputs)), h, c
 
 
 class RNN(RNNBase):

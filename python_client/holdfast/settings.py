@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What PyTorch lets a program choose about the machine: accepted where Holdfast
+has nothing to choose, so that programs run.
+
+Threads belong to the daemon, which `holdfastd --help` tells about; results do not
+depend on their number, and every algorithm is deterministic.
+"""
+
+import os
+
+from holdfast import _C
+from holdfast._registry import function
+
+_deterministic = False
+_PRECISIONS = ("highest", "high", "medium")
+_precision = "highest"
+
+
+@function(names=("get_num_interop_threads",))
+def get_num_threads():
+    """Processors of this machine; the daemon decides how many it uses."""
+    return os.cpu_count() or 1
+
+
+@function(names=("set_num_interop_threads",))
+def set_num_threads(n):
+    """Checks that n is a positive int: the daemon's threads are its own."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
+    if n <= 0:
+        raise RuntimeError(f"set_num_threads expects a positive integer. Got {n}.")
+
+
+@function
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Notes the wish; every algorithm is deterministic."""
+    global _deterministic
+    _deterministic = bool(mode)
+
+
+@function
+def are_deterministic_algorithms_enabled():
+    """What use_deterministic_algorithms() was told."""
+    return _deterministic
+
+
+@function
+def set_float32_matmul_precision(precision):
+    """Notes "highest", "high" or "medium"; a product has its type's precision."""
+    global _precision
+    if precision not in _PRECISIONS:
+        raise RuntimeError(
+            f"precision must be one of {_PRECISIONS}. Got {precision!r}."
+        )
+    _precision = precision
+
+
+@function
+def get_float32_matmul_precision():
+    """What set_float32_matmul_precision() was told."""
+    return _precision
+
+
+@function
+def set_flush_denormal(mode):
+    """False: denormal numbers are kept."""
+    return False
+
+
+@function
+def typename(o):
+    """The name of an object's type; of a tensor, of its elements' type."""
+    if isinstance(o, _C.Tensor):
+        return o.type()
+    kind = type(o)
+    module = getattr(kind, "__module__", "")
+    prefix = "" if module in ("", "builtins", "__builtin__") else f"{module}."
+    return prefix + kind.__qualname__
+
+
+@function(names=("_assert",))
+def _checked(condition, message):
+    """assert, as a function."""
+    assert condition, message

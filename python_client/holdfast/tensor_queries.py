@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Small questions and synonyms that PyTorch has as functions or methods."""
+
+from holdfast import _C
+from holdfast._registry import FUNCTIONS, both, function, inplace_of, method
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+
+@both
+def is_nonzero(input):
+    """Whether the one element is not zero; RuntimeError for any other number."""
+    if input.numel() != 1:
+        raise RuntimeError(
+            f"Boolean value of Tensor with {input.numel()} values is ambiguous"
+        )
+    return bool(input.item())
+
+
+@both
+def is_same_size(input, other):
+    """Whether both have the same shape."""
+    return tuple(input.shape) == tuple(other.shape)
+
+
+@both
+def is_signed(input):
+    """Whether the elements' type has negative numbers."""
+    return input.dtype.is_signed
+
+
+@both
+def is_neg(input):
+    """False: negation is never lazy here."""
+    return False
+
+
+@both
+def is_inference(input):
+    """False: tensors made in inference mode are like all others."""
+    return False
+
+
+@both
+def resolve_neg(input):
+    """The tensor: negation is never lazy here."""
+    return input
+
+
+@method
+def get_device(self):
+    """The GPU's number, -1 on the CPU."""
+    return self.device.index or 0 if self.device.type == "cuda" else -1
+
+
+@method
+def to_dense(self, dtype=None):
+    """The tensor: none are sparse."""
+    return self if dtype is None else _ops.to(self, dtype)
+
+
+@method
+def prelu(self, weight):
+    """nn.functional.prelu()."""
+    from holdfast.nn.functional import prelu
+
+    return prelu(self, weight)
+
+
+@method
+def hardshrink(self, lambd=0.5):
+    """nn.functional.hardshrink()."""
+    return _ops.hardshrink(self, lambd)
+
+
+@function
+def fill(input, value):
+    """A tensor like input with `value` everywhere."""
+    return _ops.clone(input).fill_(value)
+
+
+@method
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes a number onto the main diagonal; with wrap, of a tall matrix again
+    after each block of columns and one row."""
+    shape = tuple(self.shape)
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"fill_diagonal_: dimensions must larger than 1. Got {list(shape)}."
+        )
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(
+            "fill_diagonal_: all dimensions of input must be of equal length. "
+            f"Got {list(shape)}."
+        )
+    if 0 in shape:
+        return self
+    step, count = sum(self.stride()), min(shape)
+    if wrap and len(shape) == 2 and shape[0] > shape[1]:
+        rows, columns = shape
+        index = _ops.arange(0, rows * columns, columns + 1)
+        row = _ops.floor_divide(index, columns)
+        self.index_put_(
+            (row, _ops.remainder(index, columns)),
+            _ops.full((), fill_value, dtype=self.dtype),
+        )
+        return self
+    _ops.as_strided(self, (count,), (step,), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+@function
+def constant_pad_nd(input, pad, value=0):
+    """nn.functional.pad() with a number."""
+    return _ops.constant_pad(input, tuple(pad), value)
+
+
+@function(out=True)
+def range(start=0, end=None, step=1, **options):
+    """Values start, start + step, ... up to end, which is included; float32."""
+    from holdfast.creation import arange
+
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) * step < 0:
+        raise RuntimeError(
+            "upper bound and larger bound inconsistent with step sign. "
+            f"Got range({start}, {end}, {step})."
+        )
+    options.setdefault("dtype", _C.float32)
+    count = int((end - start) / step) + 1
+    return arange(0, count, 1, **options) * step + start
+
+
+@function
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """as_tensor(); with copy, of memory of its own."""
+    tensor = _C.as_tensor(obj, dtype=dtype, device=device)
+    if copy and tensor is obj:
+        tensor = _ops.clone(tensor).detach()
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+@function
+def frexp(input):
+    """(mantissa, exponent) with input = mantissa * 2**exponent, |mantissa| in
+    [0.5, 1); exponents are int32."""
+    if not input.is_floating_point():
+        raise RuntimeError(
+            f"torch.frexp() only supports floating-point dtypes. Got {input.dtype}."
+        )
+    wide = _ops.to(input.detach(), _C.float64)
+    size = _ops.abs(wide)
+    normal = _ops.logical_and(_ops.isfinite(size), _ops.gt(size, 0))
+    exponent = _ops.floor(_ops.log2(_ops.where(normal, size, 0.5))) + 1
+    # The logarithm may be a rounding off at powers of two.
+    half = _ops.exp2(exponent - 1)
+    safe = _ops.where(normal, size, 0.5)
+    exponent = exponent + _ops.to(_ops.ge(safe / 2, half), _C.float64)
+    exponent = exponent - _ops.to(_ops.lt(safe, _ops.exp2(exponent - 1)), _C.float64)
+    exponent = _ops.where(normal, exponent, 0.0)
+    mantissa = input * _ops.to(_ops.exp2(-exponent), input.dtype)
+    return mantissa, _ops.to(exponent, _C.int32)
+
+
+Tensor.frexp = frexp
+Tensor.H = property(lambda self: self.mH)
+
+for _name in ("is_xpu", "is_ipu", "is_mps", "is_mkldnn", "is_sparse_csr", "is_nested"):
+    setattr(Tensor, _name, False)
+for _name, _target in {"unsafe_chunk": "chunk", "unsafe_split": "split"}.items():
+    FUNCTIONS[_name] = getattr(Tensor, _target)
+    setattr(Tensor, _name, getattr(Tensor, _target))
+
+# In-place forms, and in-place forms as functions, that nobody else defines.
+_INPLACE = """
+    bitwise_not conj_physical deg2rad eq frac ge greater greater_equal gt le less
+    less_equal logical_and logical_not logical_or logical_xor lt nan_to_num ne
+    not_equal rad2deg sgn xlogy
+"""
+_FUNCTIONS = """
+    addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ clamp_max_ clamp_min_
+    clip_ conj_physical_ deg2rad_ detach_ fix_ frac_ i0_ index_put_ ldexp_ logit_
+    nan_to_num_ negative_ rad2deg_ sinc_ square_ xlogy_ zero_
+"""
+for _name in _INPLACE.split():
+    if not hasattr(Tensor, _name + "_"):
+        inplace_of(getattr(Tensor, _name), _name)
+for _name in _FUNCTIONS.split():
+    FUNCTIONS.setdefault(_name, getattr(Tensor, _name))
