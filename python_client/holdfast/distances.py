@@ -36,3 +36,23 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2 and compute_mode != _MODES[2] and (large or compute_mode == _MODES[1]):
         return _by_product(x1, x2)
     return _ops.linalg_cdist(x1, x2, float(p))
+
+
+@function
+def pdist(input, p=2.0):
+    """p-norms [n (n - 1) / 2] of the differences of each two rows of input [n, d]:
+    the upper triangle of cdist(input, input), row by row."""
+    if input.dim() != 2:
+        raise RuntimeError(
+            f"pdist only supports 2D tensors, got: {input.dim()}D of size "
+            f"{list(input.shape)}"
+        )
+    if p < 0:
+        raise RuntimeError(f"pdist only supports non-negative p values. Got p={p}.")
+    n = input.size(0)
+    if n < 2:
+        return _ops.full((0,), 0.0, dtype=input.dtype)
+    from holdfast import triu_indices
+
+    rows, columns = triu_indices(n, n, 1).unbind(0)
+    return _ops.linalg_cdist(input, input, float(p))[rows, columns]

@@ -92,6 +92,13 @@ CASES = {
     "deg2rad_": lambda lib: lib.deg2rad_(lib.tensor(SMALL)),
     "nan_to_num_": lambda lib: lib.nan_to_num_(lib.tensor(SMALL)),
     "zero_": lambda lib: lib.zero_(lib.tensor(SMALL)),
+    "pdist": lambda lib: lib.pdist(lib.tensor(SMALL[:6].reshape(3, 2))),
+    "pdist 1": lambda lib: lib.pdist(lib.tensor(SMALL[:6].reshape(3, 2)), 1.0),
+    "pdist of one": lambda lib: lib.pdist(lib.ones(1, 2)),
+    "functional.pdist": lambda lib: lib.nn.functional.pdist(
+        lib.tensor(SMALL[:6].reshape(2, 3))
+    ),
+    "linalg.diagonal": lambda lib: lib.linalg.diagonal(lib.ones(2, 3, 4), offset=1),
     "asarray": lambda lib: lib.asarray([1.0, 2], dtype=lib.float64),
 }
 

@@ -33,12 +33,19 @@ from .solve import inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensors
 
 matmul = _C.ops.matmul
 
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """View of the diagonals of matrices: Tensor.diagonal() with other defaults."""
+    return A.diagonal(offset, dim1, dim2)
+
+
 __all__ = [
     "LinAlgError",
     "cholesky",
     "cond",
     "cross",
     "det",
+    "diagonal",
     "eig",
     "eigh",
     "eigvals",

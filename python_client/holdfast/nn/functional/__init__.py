@@ -3,6 +3,7 @@
 
 """Layers and losses as functions, with PyTorch's names: `import ... as F`."""
 
+from holdfast.distances import pdist  # noqa: F401
 from holdfast.missing import module_getattr
 
 from .activation import *  # noqa: F401,F403
