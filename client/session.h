@@ -181,6 +181,10 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual std::vector<std::pair<std::string, Tensor>> Kept() = 0;
   // Leaves; `keep`: the session stays (under its name) for a later attach.
   virtual absl::Status Close(bool keep) = 0;
+  // The session's peak of memory in use starts again, after what was sent.
+  virtual absl::Status ResetPeakMemory() = 0;
+  // Its number in Stats.
+  virtual uint64_t id() const = 0;
   // Serialized wire::StatsReply.
   virtual absl::StatusOr<std::string> Stats() = 0;
 

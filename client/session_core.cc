@@ -458,6 +458,14 @@ absl::Status SessionCore::SetRandom(RandomPlace place) {
   return SendCommand(command);
 }
 
+absl::Status SessionCore::ResetPeakMemory() {
+  if (!usable()) return Unusable();
+  wire::Command command;
+  command.mutable_reset_peak_memory();
+  std::lock_guard<std::mutex> lock(mutex_);
+  return SendCommand(command);
+}
+
 absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
   if (!usable()) return Unusable();
   if (tensor) {

@@ -90,6 +90,8 @@ class SessionCore final : public Session {
   absl::Status Keep(const std::string& name, const Tensor& tensor) override;
   std::vector<std::pair<std::string, Tensor>> Kept() override;
   absl::Status Close(bool keep) override;
+  absl::Status ResetPeakMemory() override;
+  uint64_t id() const override { return hello_.session_id(); }
   absl::StatusOr<std::string> Stats() override;
 
   const std::string& transport() const override { return transport_; }

@@ -26,6 +26,7 @@ from holdfast import (  # noqa: F401
     indexing,
     linalg,
     masks,
+    memory,
     missing,
     products,
     random,

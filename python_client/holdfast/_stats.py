@@ -22,6 +22,7 @@ _SESSION = {
     9: ("ops", int),
     10: ("device_seconds", float),
     11: ("queued_batches", int),
+    12: ("peak_bytes_in_use", int),
 }
 _OP = {
     1: ("name", str),

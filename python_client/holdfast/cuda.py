@@ -4,6 +4,12 @@
 """Whether the daemon computes on a GPU: what programs ask of torch.cuda."""
 
 from holdfast import _C, random
+from holdfast.memory import (  # noqa: F401
+    max_memory_allocated,
+    memory_allocated,
+    memory_reserved,
+    reset_peak_memory_stats,
+)
 from holdfast.missing import module_getattr
 from holdfast.typed_tensors import NAMES
 

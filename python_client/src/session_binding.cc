@@ -199,6 +199,16 @@ void Dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+PyObject* ResetPeakMemory(PyObject* self, PyObject*) {
+  const absl::Status status = SessionOf(self).ResetPeakMemory();
+  if (!status.ok()) return RaiseStatus(status);
+  Py_RETURN_NONE;
+}
+
+PyObject* Id(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(SessionOf(self).id());
+}
+
 PyMethodDef g_methods[] = {
     {"close", AsPyCFunction(SessionClose), METH_VARARGS | METH_KEYWORDS,
      "close($self, /, keep=False)\n--\n\n"
@@ -212,6 +222,7 @@ PyMethodDef g_methods[] = {
      "keep($self, name, tensor, /)\n--\n\n"
      "Keeps a tensor under a name for a later client; None drops it."},
     {"kept", SessionKept, METH_NOARGS, "Kept tensors by name."},
+    {"_reset_peak_memory", ResetPeakMemory, METH_NOARGS, nullptr},
     {"_stats", SessionStats, METH_NOARGS, nullptr},
     {"__enter__", Enter, METH_NOARGS, nullptr},
     {"__exit__", Exit, METH_VARARGS, nullptr},
@@ -222,6 +233,7 @@ PyGetSetDef g_properties[] = {
     {"address", Address, nullptr, "Where the daemon listens.", nullptr},
     {"device", Device, nullptr, "Where tensors live, \"cpu\".", nullptr},
     {"server", Server, nullptr, "The daemon's name and version.", nullptr},
+    {"id", Id, nullptr, "The session's number in `holdfast status`.", nullptr},
     {"closed", Closed, nullptr, "True once the session has ended.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -84,6 +84,7 @@ def test_stats_parser():
             "tensors": 0,
             "bytes_in_use": 0,
             "bytes_cached": 0,
+            "peak_bytes_in_use": 0,
             "ops": 0,
             "device_seconds": 0.0,
             "queued_batches": 0,

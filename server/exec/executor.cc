@@ -78,6 +78,9 @@ absl::Status Executor::Apply(const v1::Command& command) {
       return ApplyRestoreOutput(command.restore_output());
     case v1::Command::kBackwardAnswer:
       return ApplyBackwardAnswer(command.backward_answer());
+    case v1::Command::kResetPeakMemory:
+      memory_.ResetPeak();
+      return absl::OkStatus();
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }

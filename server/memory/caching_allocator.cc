@@ -287,6 +287,11 @@ absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
   return it->second.segment;
 }
 
+void CachingAllocator::ResetPeak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  peak_in_use_ = in_use_;
+}
+
 MemoryStats CachingAllocator::stats() const {
   std::lock_guard<std::mutex> lock(mutex_);
   MemoryStats stats;

@@ -91,6 +91,8 @@ class CachingAllocator {
 
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
   MemoryStats stats() const;
+  // peak_in_use starts again from what is in use now.
+  void ResetPeak();
   size_t limit_bytes() const { return limit_bytes_; }
 
  private:

@@ -114,6 +114,7 @@ v1::SessionStats Session::Stats() const {
   const MemoryStats memory = executor_->memory().stats();
   stats.set_bytes_in_use(memory.in_use);
   stats.set_bytes_cached(memory.cached);
+  stats.set_peak_bytes_in_use(memory.peak_in_use);
   stats.set_tensors(tensors_.load(std::memory_order_relaxed));
   stats.set_ops(ops_.load(std::memory_order_relaxed));
   stats.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
@@ -324,6 +325,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_applied_batch(applied_batch_);
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
+  reply->set_session_id(options_.id);
 }
 
 void Session::End(const absl::Status& reason) {
