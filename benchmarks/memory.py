@@ -6,7 +6,8 @@ The same code runs with either module in the place of `torch`. After a step that
 makes the optimizer's state, one more is measured: forward, loss, backward, Adam.
 The figure is the most that tensors took at any moment of it, parameters, state
 and batch included: the peak counter of the daemon's allocator here (its blocks
-are rounded to 512 bytes), the sum of the profiler's allocation events there. No model needs more than a few seconds.
+are rounded to 512 bytes), the sum of the profiler's allocation events there. No
+model needs more than a few seconds.
 """
 
 import json
