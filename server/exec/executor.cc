@@ -3,6 +3,7 @@
 #include "server/exec/executor.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -36,7 +37,11 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
       memory_(device->CreateMemory(options.local), options.memory_limit_bytes),
       guard_(device->CreateMemory(/*shared=*/false),
              options.memory_limit_bytes),
-      runner_(device, &memory_, options.local ? &guard_ : nullptr) {}
+      runner_(device, &memory_, options.local ? &guard_ : nullptr) {
+  // As PyTorch's: two programs that set no seed draw different numbers.
+  std::random_device entropy;
+  runner_.SetRandom({uint64_t{entropy()} << 32 | entropy(), 0});
+}
 
 Executor::~Executor() { Clear(); }
 
