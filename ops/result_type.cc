@@ -16,10 +16,14 @@ void Join(DType dtype, DType* group) {
   *group = *group == kUnset ? dtype : PromoteTypes(*group, dtype);
 }
 
-// A lower group matters only when its category is higher.
+// A lower group matters only when its category is higher; a float keeps its
+// precision when it becomes complex.
 DType Combine(DType higher, DType lower) {
   if (higher == kUnset) return lower;
   if (lower == kUnset || Category(lower) <= Category(higher)) return higher;
+  if (IsFloat(higher) && IsComplex(lower)) {
+    return PromoteTypes(higher, DType::kComplex64);
+  }
   return PromoteTypes(higher, lower);
 }
 

@@ -55,6 +55,14 @@ constexpr Row kRows[] = {
      "f64 f64 f64"},
 };
 
+TEST(ResultTypeTest, AFloatKeepsItsPrecisionWhenItBecomesComplex) {
+  EXPECT_EQ(ResultOf("f32[2]", "c128[]"), "c64");
+  EXPECT_EQ(ResultOf("f16[2]", "c128[]"), "c64");
+  EXPECT_EQ(ResultOf("f64[2]", "c64[]"), "c128");
+  EXPECT_EQ(ResultOf("i64[2]", "c128[]"), "c128");
+  EXPECT_EQ(ResultOf("f32[2]", "c128[2]"), "c128");
+}
+
 TEST(ResultTypeTest, EveryPairBothWays) {
   const std::vector<std::string> types =
       absl::StrSplit("bool u8 i32 i64 f32 f64", ' ');

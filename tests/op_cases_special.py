@@ -138,6 +138,51 @@ case(
     np.array([np.inf, -np.inf, np.nan, 1]),
     grad=(),
 )
+zeros = np.array([0.0, 0.0, 1.5])
+for op, reference in [("xlogy", sp.xlogy), ("xlog1py", sp.xlog1py)]:
+    case(
+        op,
+        lambda hf, a, b, op=op: getattr(hf, op)(a, b),
+        reference,
+        zeros,
+        np.array([2.0, 0.7, 3.0]),
+        label=" zeros",
+    )
+    case(
+        op,
+        lambda hf, a, b, op=op: getattr(hf, op)(a, b),
+        reference,
+        np.array([0.0, 0.0, 0.0, np.nan, 2.0]),
+        np.array([-1.0, np.nan, np.inf, 1.0, np.inf]),
+        grad=(),
+        label=" special",
+    )
+infinite = np.array([np.inf, -np.inf, np.inf, np.nan])
+for op in ("logaddexp", "logaddexp2"):
+    case(
+        op,
+        lambda hf, a, b, op=op: getattr(hf, op)(a, b),
+        getattr(np, op),
+        infinite,
+        np.array([np.inf, -np.inf, -np.inf, 1.0]),
+        grad=(),
+        label=" infinite",
+    )
+case(
+    "var",
+    lambda hf, a: hf.var(a, 1),
+    lambda a: a.var(1, ddof=1),
+    np.array([[1.0, np.inf, 2.0], [3.0, 1.0, 2.5]]),
+    grad=(),
+    label=" infinite",
+)
+case(
+    "masked_scatter",
+    lambda hf, a, m: hf.masked_scatter(a, m, a * 2),
+    lambda a, m: a * 2,
+    (),
+    np.array(True),
+)
 case(
     "nan_to_num",
     lambda hf, a: hf.nan_to_num(a),

@@ -39,7 +39,8 @@ struct MomentsReducer {
   static constexpr int kLanes = 128 / sizeof(T);
   static HOLDFAST_INLINE Moments Init() { return {0, 0, 0}; }
   static HOLDFAST_INLINE Moments One(const T& x) {
-    return {1, static_cast<double>(x), 0};
+    // An infinite element has no distance from the mean: NaN.
+    return {1, static_cast<double>(x), static_cast<double>(x - x)};
   }
   static HOLDFAST_INLINE Moments Combine(const Moments& a, const Moments& b) {
     return Join(a, b);

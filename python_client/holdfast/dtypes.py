@@ -226,7 +226,11 @@ def result_type(tensor1, tensor2):
         if result is None:
             result = groups[rank]
         elif _category(groups[rank]) > _category(result):
-            result = promote_types(groups[rank], result)
+            # A float keeps its precision when it becomes complex.
+            lower = groups[rank]
+            if result.is_floating_point:
+                lower = _C.complex64
+            result = promote_types(lower, result)
     return result
 
 

@@ -7,7 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, inplace_of, overload
-from holdfast.dtypes import finfo
+from holdfast.dtypes import finfo, get_default_dtype, result_type
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -115,6 +115,8 @@ def _round(input, *, decimals=0, inplace_=False):
 @both(out=True)
 def logit(input, eps=None):
     """log(input / (1 - input)), input limited to [eps, 1 - eps] if given."""
+    if not input.is_floating_point():
+        input = _ops.to(input, get_default_dtype())
     if eps is not None:
         input = _ops.clamp(input, eps, 1 - eps)
     return _ops.log(input / (1 - input))
@@ -124,13 +126,36 @@ def logit(input, eps=None):
 def logaddexp(input, other):
     """log(exp(input) + exp(other)) without overflow."""
     high = _ops.maximum(input, other)
-    return high + _ops.log1p(_ops.exp(-_ops.abs(input - other)))
+    return high + _ops.log1p(_ops.exp(_ops.neg(distance(input, other))))
+
+
+def distance(input, other):
+    """|input - other|, and 0 between equal infinities."""
+    gap = _ops.abs(input - other)
+    same = _ops.logical_and(_ops.eq(input, other), isinf(input))
+    return _ops.where(same, 0.0, gap)
+
+
+def times_log(input, other, log, pole):
+    """input * log(other): 0 for an input of 0 where the logarithm, with its pole at
+    `pole`, is not finite; NaN for any NaN."""
+    dtype = result_type(input, other)
+    if not dtype.is_floating_point:
+        dtype = get_default_dtype()
+    input, other = (
+        _ops.to(x, dtype) if isinstance(x, Tensor) else _ops.full((), x, dtype=dtype)
+        for x in (input, other)
+    )
+    far = _ops.logical_or(_ops.le(other, pole), _ops.eq(other, math.inf))
+    nothing = _ops.logical_and(_ops.eq(input, 0), far)
+    # Also without a gradient there, as in PyTorch.
+    return _ops.mul(input, log(_ops.where(nothing, pole + 1.0, other)))
 
 
 @both(out=True)
 def xlogy(input, other):
     """input * log(other), 0 where input is 0."""
-    return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log(other)))
+    return times_log(input, other, _ops.log, 0.0)
 
 
 @both(out=True)

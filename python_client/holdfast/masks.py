@@ -58,8 +58,8 @@ def masked_scatter(input, mask, source):
     elements as mask has True ones, or the next read raises.
     """
     _check_mask(mask, "masked_scatter")
-    input, mask = _spread(input, mask)
     shape = broadcast_shapes(input.shape, mask.shape)
+    input, mask = _spread(input, mask)
     flat = reshape(source, (-1,))
     return _ops.view(_ops.mask_put(input, 0, mask, flat, partial=True), shape)
 

@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, inplace_of
+from holdfast.elementwise import distance, times_log
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -104,14 +105,14 @@ def positive(input):
 def logaddexp2(input, other):
     """log2(2**input + 2**other) without overflow."""
     high = _ops.maximum(input, other)
-    spread = _ops.exp2(_ops.neg(_ops.abs(_ops.sub(input, other))))
+    spread = _ops.exp2(_ops.neg(distance(input, other)))
     return high + _ops.log1p(spread) / math.log(2.0)
 
 
 @both(out=True)
 def xlog1py(input, other):
     """input * log1p(other), 0 where input is 0."""
-    return _ops.where(_ops.eq(input, 0), 0.0, _ops.mul(input, _ops.log1p(other)))
+    return times_log(input, other, _ops.log1p, -1.0)
 
 
 @both(out=True)
@@ -119,7 +120,7 @@ def entr(input):
     """-x log(x), 0 at 0, -inf below (the terms of an entropy)."""
     inside = _ops.gt(input, 0)
     safe = _ops.where(inside, input, 1.0)
-    outside = _ops.where(_ops.lt(input, 0), -math.inf, 0.0 * safe)
+    outside = _ops.where(_ops.lt(input, 0), -math.inf, 0.0 * input)
     return _ops.where(inside, -safe * _ops.log(safe), outside)
 
 
