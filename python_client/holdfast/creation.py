@@ -8,6 +8,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import FUNCTIONS, function, method
+from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 
@@ -173,10 +174,28 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
 
 @function
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-D tensor with the elements of a bytes-like object (copied)."""
-    view = memoryview(buffer).cast("B")[offset:]
-    if count >= 0:
-        view = view[: count * dtype.itemsize]
+    """A 1-D tensor with `count` elements (all that there are if negative) of a
+    bytes-like object from byte `offset` on; copied. Not of bfloat16. ValueError
+    where the bytes are not there."""
+    view = memoryview(buffer).cast("B")
+    if not 0 <= offset <= len(view):
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+            f"length ({len(view)} bytes)"
+        )
+    view = view[offset:]
+    wanted = len(view) if count < 0 else count * dtype.itemsize
+    if wanted > len(view):
+        raise ValueError(
+            f"requested buffer length ({wanted} bytes) after offset ({offset} bytes) "
+            f"must not be greater than actual buffer length ({len(view)} bytes)"
+        )
+    if wanted % dtype.itemsize:
+        raise ValueError(
+            f"buffer size ({wanted} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({dtype.itemsize})"
+        )
+    view = view[:wanted]
     return _marked(_from_bytes(view, dtype, None), requires_grad)
 
 
@@ -194,7 +213,14 @@ def _from_bytes(view, dtype, shape):
     }
     if not len(view):
         return _ops.empty(shape if shape is not None else (0,), dtype=dtype)
-    flat = _C.tensor(memoryview(view).cast("B").cast(formats[dtype]))
+    if dtype is _C.bfloat16:
+        raise UnsupportedError("holdfast reads no bfloat16 elements from bytes.")
+    if dtype in formats:
+        flat = _C.tensor(memoryview(view).cast("B").cast(formats[dtype]))
+    else:  # types that memoryview does not know
+        import numpy
+
+        flat = _C.tensor(numpy.frombuffer(view, dtype.name))
     return flat if shape is None else _ops.view(flat, shape)
 
 

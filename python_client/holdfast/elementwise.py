@@ -278,8 +278,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     close = _ops.eq(input, other)
     if equal_nan:
         close = close | (_ops.isnan(input) & _ops.isnan(other))
-    wide = input if input.is_floating_point() else _ops.to(input, _C.float64)
-    against = other if other.is_floating_point() else _ops.to(other, _C.float64)
+    inexact = input.is_floating_point() or input.dtype.is_complex
+    wide, against = (x if inexact else _ops.to(x, _C.float64) for x in (input, other))
     distance = _ops.abs(wide - against)
     near = distance <= atol + rtol * _ops.abs(against)
     return close | (near & _ops.isfinite(distance))

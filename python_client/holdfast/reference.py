@@ -28,7 +28,8 @@ def functions():
             found[name] = _composite(name, f)
     for namespace in NAMESPACES:
         module = importlib.import_module(f"holdfast.{namespace}")
-        for name, f in vars(module).items():
+        for name in getattr(module, "__all__", vars(module)):
+            f = getattr(module, name)
             if name[0] != "_" and _is_own(f):
                 full = f"{namespace}.{name}"
                 row = rows.get(getattr(f, "__name__", None))

@@ -10,6 +10,8 @@ _TOLERANCES = {
     _C.bfloat16: (1.6e-2, 1e-5),
     _C.float32: (1.3e-6, 1e-5),
     _C.float64: (1e-7, 1e-7),
+    _C.complex64: (1.3e-6, 1e-5),
+    _C.complex128: (1e-7, 1e-7),
 }
 
 
@@ -39,7 +41,8 @@ def assert_close(
         raise ValueError("rtol and atol must both be given, or neither")
     if rtol is None:
         rtol, atol = _TOLERANCES.get(actual.dtype, (0.0, 0.0))
-    left, right = actual.detach().to(_C.float64), expected.detach().to(_C.float64)
+    wide = _C.complex128 if actual.dtype.is_complex else _C.float64
+    left, right = actual.detach().to(wide), expected.detach().to(wide)
     if left.allclose(right, rtol, atol, equal_nan):
         return
     close = left.isclose(right, rtol, atol, equal_nan)

@@ -5,6 +5,7 @@
 
 import copy
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -230,3 +231,28 @@ def test_deepcopy_keeps_shared_tensors_shared(torch):
     x = torch.ones(2)
     a, b = copy.deepcopy([x, x])
     assert a is b and a is not x
+
+
+def test_frombuffer(torch):
+    raw = struct.pack("<4h", 1, -2, 3, 4)
+    assert torch.frombuffer(raw, dtype=torch.int16).tolist() == [1, -2, 3, 4]
+    got = torch.frombuffer(bytearray(raw), dtype=torch.int16, count=2, offset=2)
+    assert got.tolist() == [-2, 3] and got.dtype is torch.int16
+    assert torch.frombuffer(b"", dtype=torch.float32).shape == (0,)
+    for arguments, message in [
+        ({"offset": 9}, "offset .9 bytes. must be"),
+        ({"offset": -1}, "offset .-1 bytes. must be"),
+        ({"count": 5}, "requested buffer length .10 bytes."),
+        ({"offset": 1}, "multiple of element size"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            torch.frombuffer(raw, dtype=torch.int16, **arguments)
+    got = torch.frombuffer(struct.pack("<2e", 1.5, -2), dtype=torch.float16)
+    assert got.tolist() == [1.5, -2] and got.dtype is torch.float16
+    got = torch.frombuffer(struct.pack("<2d", 1.5, -2), dtype=torch.complex128)
+    assert got.tolist() == [1.5 - 2j]
+    for made in (got, torch.ones(2, dtype=torch.float16)):
+        again = pickle.loads(pickle.dumps(made))
+        assert again.dtype is made.dtype and again.tolist() == made.tolist()
+    with pytest.raises(NotImplementedError, match="bfloat16"):
+        torch.frombuffer(raw, dtype=torch.bfloat16)

@@ -31,10 +31,12 @@ FUNCTIONS = {
     "i1": (sp.i1, WIDE, 0),
     "i1e": (sp.i1e, WIDE, 0),
     "modified_bessel_i0": (sp.i0, WIDE, 0),
+    "modified_bessel_i1": (sp.i1, WIDE, 0),
     "modified_bessel_k0": (sp.k0, ABOVE, 0),
     "modified_bessel_k1": (sp.k1, ABOVE, 0),
     "scaled_modified_bessel_k0": (sp.k0e, ABOVE, 0),
     "scaled_modified_bessel_k1": (sp.k1e, ABOVE, 0),
+    "spherical_bessel_j0": (lambda x: np.sinc(x / np.pi), WIDE[:-2], 1e-13),
     "erfcx": (sp.erfcx, WIDE, 0),
     "log_ndtr": (sp.log_ndtr, WIDE, 0),
     "ndtri": (

@@ -56,6 +56,12 @@ def _finish(input, output, inplace):
     return input.copy_(output) if inplace else output
 
 
+def _kept(input, inplace):
+    """What the function saves for backward: in place, the elements as they were."""
+    recorded = inplace and input.requires_grad and holdfast.is_grad_enabled()
+    return _ops.clone(input) if recorded else input
+
+
 def relu(input, inplace=False):
     """max(input, 0)."""
     return input.relu_() if inplace else _ops.relu(input)
@@ -72,7 +78,9 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         # The limits become integers too, as in PyTorch.
         limited = _ops.clamp(input, int(min_val), int(max_val))
         return _finish(input, limited, inplace)
-    return _finish(input, _ops.hardtanh(input, min_val, max_val), inplace)
+    return _finish(
+        input, _ops.hardtanh(_kept(input, inplace), min_val, max_val), inplace
+    )
 
 
 def relu6(input, inplace=False):
@@ -82,7 +90,9 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """input where positive, else negative_slope * input."""
-    return _finish(input, _ops.leaky_relu(input, negative_slope), inplace)
+    return _finish(
+        input, _ops.leaky_relu(_kept(input, inplace), negative_slope), inplace
+    )
 
 
 def prelu(input, weight):
@@ -103,25 +113,29 @@ def threshold(input, threshold, value, inplace=False):
     if not input.is_floating_point():
         output = holdfast.where(input > int(threshold), input, int(value))
         return _finish(input, output, inplace)
-    return _finish(input, _ops.threshold(input, threshold, value), inplace)
+    return _finish(
+        input, _ops.threshold(_kept(input, inplace), threshold, value), inplace
+    )
 
 
 def elu(input, alpha=1.0, inplace=False):
     """input where positive, else alpha * (exp(input) - 1) (Clevert et al. 2016)."""
-    return _finish(input, _ops.elu(input, alpha), inplace)
+    return _finish(input, _ops.elu(_kept(input, inplace), alpha), inplace)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """Continuously differentiable elu (Barron 2017); alpha must not be 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _finish(input, _ops.elu(input, alpha, 1.0, 1.0 / alpha), inplace)
+    return _finish(
+        input, _ops.elu(_kept(input, inplace), alpha, 1.0, 1.0 / alpha), inplace
+    )
 
 
 def selu(input, inplace=False):
     """Self-normalising elu (Klambauer et al. 2017)."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return _finish(input, _ops.elu(input, alpha, scale), inplace)
+    return _finish(input, _ops.elu(_kept(input, inplace), alpha, scale), inplace)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
@@ -151,22 +165,22 @@ def gelu(input, approximate="none"):
 
 def silu(input, inplace=False):
     """input * sigmoid(input)."""
-    return _finish(input, _ops.silu(input), inplace)
+    return _finish(input, _ops.silu(_kept(input, inplace)), inplace)
 
 
 def mish(input, inplace=False):
     """input * tanh(softplus(input)) (Misra 2019)."""
-    return _finish(input, _ops.mish(input), inplace)
+    return _finish(input, _ops.mish(_kept(input, inplace)), inplace)
 
 
 def hardsigmoid(input, inplace=False):
     """relu6(input + 3) / 6."""
-    return _finish(input, _ops.hardsigmoid(input), inplace)
+    return _finish(input, _ops.hardsigmoid(_kept(input, inplace)), inplace)
 
 
 def hardswish(input, inplace=False):
     """input * relu6(input + 3) / 6 (Howard et al. 2019)."""
-    return _finish(input, _ops.hardswish(input), inplace)
+    return _finish(input, _ops.hardswish(_kept(input, inplace)), inplace)
 
 
 def sigmoid(input):
