@@ -4,6 +4,7 @@
 
 import op_cases_activation  # noqa: F401
 import op_cases_complex  # noqa: F401
+import op_cases_composite  # noqa: F401
 import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
 import op_cases_ctc  # noqa: F401

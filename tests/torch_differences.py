@@ -19,7 +19,7 @@ NOT_IN_TORCH = set(
     batch_norm_backward col2im constant_pad conv2d_backward_input
     conv2d_backward_weight conv3d_backward_input conv3d_backward_weight
     ctc_loss_backward entr group_norm_backward im2col lexsort
-    linalg_lu_permutation linear_scan log_softmax_backward
+    linalg_lu_permutation linear_scan multigammaln log_softmax_backward
     max_pool2d_backward max_pool2d_gather ndtr nll_loss_backward
     nn.functional.lp_pool3d nn.functional.rms_norm
     nn.functional.scaled_dot_product_attention relu_backward resample2d
@@ -78,6 +78,10 @@ DIFFERENCES = [
         "assigned values are converted, as by copy_()",
         case="in place",
     ),
+    Difference("accepted", "matrix_rank", "PyTorch has moved it to linalg"),
+    Difference(
+        "accepted", "addcdiv", "true division of integers", INTEGERS + ("bool",)
+    ),
     Difference("accepted", "slice_scatter", "defaults of a later PyTorch"),
     Difference(
         "accepted",
@@ -87,7 +91,8 @@ DIFFERENCES = [
     ),
     Difference(
         "accepted",
-        "nn.functional.fractional_max_pool3d",
+        "nn.functional.fractional_max_pool3d "
+        "nn.functional.fractional_max_pool3d_with_indices",
         "PyTorch 1.13 compares the depth's window with the height",
     ),
     Difference(
@@ -185,8 +190,8 @@ DIFFERENCES = [
     ),
     Difference(
         "dtype",
-        "addmm addmv baddbmm addbmm",
-        "beta=0.5 counts; PyTorch takes it for 0 among integers",
+        "addmm addmv baddbmm addbmm addcmul",
+        "a factor of 0.5 counts; PyTorch takes it for 0 among integers",
         INTEGERS,
     ),
     Difference(
@@ -222,7 +227,8 @@ DIFFERENCES = [
     ),
     Difference(
         "values",
-        "linalg_matrix_exp nn.functional.interpolate",
+        "linalg_matrix_exp nn.functional.interpolate "
+        "nn.functional.multi_head_attention_forward",
         "PyTorch rounds every step to bfloat16",
         ("bfloat16",),
     ),
