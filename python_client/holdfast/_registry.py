@@ -68,10 +68,21 @@ def both(f=None, *, names=(), out=False):
 
 
 def inplace_of(f, *names):
-    """Registers `<name>_`, which writes f's result into the tensor."""
+    """Registers `<name>_`, which writes f's result into the tensor. RuntimeError
+    where the tensor's type is of a lower category than the result's."""
 
     def inplace(self, *args, **kwargs):
-        return self.copy_(f(self, *args, **kwargs))
+        from holdfast.dtypes import can_cast
+
+        # Inside the graph f saves the elements as they were.
+        recorded = self.requires_grad and not self.is_leaf
+        result = f(self.clone() if recorded else self, *args, **kwargs)
+        if not can_cast(result.dtype, self.dtype):
+            raise RuntimeError(
+                f"{f.__name__}_(): result type {result.dtype.name} can't be cast to "
+                f"the desired output type {self.dtype.name}"
+            )
+        return self.copy_(result)
 
     inplace.__doc__ = f"In-place form of {f.__name__}()."
     for name in names or (f.__name__,):
