@@ -11,6 +11,7 @@ import op_cases_ctc  # noqa: F401
 import op_cases_embedding  # noqa: F401
 import op_cases_fft  # noqa: F401
 import op_cases_index  # noqa: F401
+import op_cases_inplace  # noqa: F401
 import op_cases_linalg  # noqa: F401
 import op_cases_loss  # noqa: F401
 import op_cases_neural  # noqa: F401

@@ -45,6 +45,11 @@ def test_settings():
         holdfast.set_num_threads(0)
     with pytest.raises(TypeError, match="expects an int"):
         holdfast.set_num_threads(1.5)
+    holdfast.set_num_interop_threads(2)
+    assert holdfast.get_num_interop_threads() >= 1
+    assert holdfast.set_flush_denormal(True) is False
+    x = holdfast.ones(2)
+    assert not holdfast.is_neg(x) and not holdfast.is_inference(x)
     holdfast.use_deterministic_algorithms(True)
     assert holdfast.are_deterministic_algorithms_enabled()
     holdfast.use_deterministic_algorithms(False)
