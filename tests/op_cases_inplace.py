@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The op cases of public functions that write in place, and of windows."""
+"""The op cases of public functions that write in place, of windows, and of a
+few composites."""
 
 import numpy as np
+import scipy.spatial as spatial
 import scipy.special as sp
 from op_cases import case, nonzero, positive
 
@@ -65,3 +67,10 @@ for name, arguments, reference in [
     )
 case("range", lambda hf: hf.range(1, 4, 0.5), lambda: np.arange(1, 4.25, 0.5))
 case("resolve_neg", lambda hf, a: hf.resolve_neg(a), lambda a: a, (2, 3))
+case(
+    "linalg.diagonal",
+    lambda hf, a: hf.linalg.diagonal(a, offset=1),
+    lambda a: np.diagonal(a, 1, -2, -1),
+    (2, 3, 4),
+)
+case("pdist", lambda hf, a: hf.pdist(a), spatial.distance.pdist, (4, 3))

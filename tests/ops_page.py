@@ -56,6 +56,9 @@ when a function has no check.
 
 # What is no function of tensors, or returns none, and the file of its test.
 OWN_TESTS = {
+    "python_client/tests/test_memory.py": """
+        max_memory_allocated memory_allocated memory_reserved reset_peak_memory_stats
+        """,
     "python_client/tests/test_tensor_queries.py": """
         _assert are_deterministic_algorithms_enabled asarray constant_pad_nd frexp
         get_float32_matmul_precision get_num_interop_threads get_num_threads
