@@ -227,3 +227,4 @@ for p in (1, 2, 3, np.inf):
         (3, 4),
         label=f" p={p}",
     )
+case("frobenius_norm", lambda hf, a: hf.frobenius_norm(a), np.linalg.norm, (3, 4))

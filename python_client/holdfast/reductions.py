@@ -8,7 +8,7 @@ import math
 from collections import namedtuple
 
 from holdfast import _C
-from holdfast._registry import accepts_out, both, method, overload
+from holdfast._registry import accepts_out, both, function, method, overload
 from holdfast.dtypes import get_default_dtype
 
 _ops = _C.ops
@@ -160,6 +160,12 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     zero = _ops.eq(total, 0)
     root = _ops.pow(_ops.where(zero, 1.0, total), 1.0 / p)
     return _ops.where(zero, 0.0, root)
+
+
+@function
+def frobenius_norm(input, dim=None, keepdim=False, *, out=None):
+    """The square root of the sum of squares over dim (all if None)."""
+    return norm(input, "fro", dim, keepdim, out=out)
 
 
 @both(out=True)
