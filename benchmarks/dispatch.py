@@ -5,6 +5,7 @@
   submit            a + b, 10 floats: the Python call alone
   sustained         the same, submitted and executed, per op
   backward          10 x mul + sum + backward, submitted and executed
+  user code         one call of Python from backward: a chain of 100 hooks
   item hot / idle   .item() round trip, back to back / after a pause of 3 ms
   item asleep       the same after 0.3 ms: both sides sleep, caches are warm
   item grpc         the same over gRPC on loopback
@@ -75,6 +76,26 @@ def backward_us(torch, n):
     return best_of(5, run)
 
 
+def user_code_us(torch, n):
+    """Per hook: the call, and the ops that lie between two."""
+    hooks = 100
+    x = torch.ones(10, requires_grad=True)
+
+    def run():
+        y = x
+        for _ in range(hooks):
+            y = y * 1.01
+            y.register_hook(lambda gradient: None)
+        y = y.sum()
+        synchronize(torch)
+        start = time.perf_counter()
+        y.backward()
+        synchronize(torch)
+        return (time.perf_counter() - start) / hooks * 1e6
+
+    return statistics.median(run() for _ in range(n))
+
+
 def item_us(torch, n, pause=0.0):
     x = torch.ones(1)
     times = []
@@ -141,6 +162,7 @@ def run_peer(args):
                 "submit": submit_ns(torch, n),
                 "sustained": sustained_ns(torch, n),
                 "backward": backward_us(torch, n // 20),
+                "user_code": user_code_us(torch, 50),
                 "item": item_us(torch, 1000),
             }
         )
@@ -186,6 +208,13 @@ def main():
             "us",
             torch.get("backward"),
             target_ratio=0.5,
+        )
+        r.add(
+            "user code in backward, per call",
+            user_code_us(holdfast, 50),
+            "us",
+            torch.get("user_code"),
+            target=50,
         )
         r.add(
             "item, hot, p50",
