@@ -220,6 +220,8 @@ class SessionCore final : public Session {
     std::shared_ptr<UserCode> function;
     std::vector<RefPtr<GraphNode>> depends_on;
   };
+  // Unimplemented: the daemon is too old for user code.
+  absl::Status CheckUserCode() const;
   uint64_t Register(const std::shared_ptr<UserCode>& code)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs what backward `plan` asks for until it has ended; its error.

@@ -14,6 +14,16 @@
 
 namespace holdfast::client {
 
+absl::Status SessionCore::CheckUserCode() const {
+  // An older daemon would pass over the commands, and the gradients be wrong.
+  if (op_ids_[static_cast<int>(OpId::variable_data)] != kNoSuchOp) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "[backward] functions and hooks need a newer daemon. Got ",
+      hello_.server(), ". Use the same version on both sides."));
+}
+
 uint64_t SessionCore::Register(const std::shared_ptr<UserCode>& code) {
   // Dead entries are swept when the table has doubled.
   if (user_code_.size() >= user_code_sweep_) {
@@ -33,6 +43,7 @@ absl::Status SessionCore::RecordFunction(std::shared_ptr<UserCode> function,
                                          absl::Span<const Tensor> outputs,
                                          const std::vector<bool>& written) {
   if (!usable()) return Unusable();
+  if (absl::Status known = CheckUserCode(); !known.ok()) return known;
   for (const auto& tensors : {inputs, outputs}) {
     for (const Tensor& tensor : tensors) {
       if (!tensor) continue;
@@ -85,7 +96,8 @@ absl::Status SessionCore::RecordFunction(std::shared_ptr<UserCode> function,
 absl::StatusOr<uint64_t> SessionCore::RegisterHook(
     const Tensor& tensor, std::shared_ptr<UserCode> hook) {
   if (!usable()) return Unusable();
-  absl::Status status = CheckOwner("register_hook", tensor);
+  absl::Status status = CheckUserCode();
+  if (status.ok()) status = CheckOwner("register_hook", tensor);
   if (!status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->NeedsGrad()) {
