@@ -19,9 +19,9 @@ absl::Status SessionCore::CheckUserCode() const {
   if (op_ids_[static_cast<int>(OpId::variable_data)] != kNoSuchOp) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "[backward] functions and hooks need a newer daemon. Got ",
-      hello_.server(), ". Use the same version on both sides."));
+  return absl::UnimplementedError(
+      absl::StrCat("[backward] functions and hooks need a newer daemon. Got ",
+                   hello_.server(), ". Use the same version on both sides."));
 }
 
 uint64_t SessionCore::Register(const std::shared_ptr<UserCode>& code) {
