@@ -87,9 +87,15 @@ _IN_FUNCTIONAL = """
 __getattr__ = missing.module_getattr(
     "torch",
     submodules=(
+        "accelerator",
+        "amp",
+        "backends",
         "cuda",
         "daemon",
+        "distributed",
         "fft",
+        "fx",
+        "jit",
         "nn",
         "optim",
         "special",
@@ -99,6 +105,7 @@ __getattr__ = missing.module_getattr(
     names={
         "load": "serialization",
         "save": "serialization",
+        "autocast": "amp",
         **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
     },
 )

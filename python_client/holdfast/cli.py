@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The `holdfast` command: serve, status, ops."""
+"""The `holdfast` command: serve, run, status, ops."""
 
 import argparse
 import json
 import os
 import sys
+
+from holdfast import run
 
 
 def main(argv=None):
@@ -23,6 +25,15 @@ def main(argv=None):
     )
     serve.add_argument("arguments", nargs=argparse.REMAINDER)
     serve.set_defaults(main=_serve)
+
+    program = commands.add_parser(
+        "run",
+        help="run a PyTorch program on the daemon",
+        description="Runs a program written for PyTorch, unchanged: in its process "
+        "`import torch` means holdfast.",
+    )
+    run.add_arguments(program)
+    program.set_defaults(main=run.run)
 
     status = commands.add_parser("status", help="show a running daemon's sessions")
     status.add_argument(

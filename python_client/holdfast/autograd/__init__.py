@@ -17,6 +17,7 @@ from holdfast.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from holdfast.autograd.variable import Variable
 from holdfast.errors import UnsupportedError
 
 is_grad_enabled = _C.is_grad_enabled
@@ -24,6 +25,7 @@ is_grad_enabled = _C.is_grad_enabled
 __all__ = [
     "Function",
     "FunctionCtx",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",

@@ -3,6 +3,8 @@
 
 """Whether the daemon computes on a GPU: what programs ask of torch.cuda."""
 
+import contextlib
+
 from holdfast import _C, random
 from holdfast.memory import (  # noqa: F401
     max_memory_allocated,
@@ -22,6 +24,42 @@ def is_available():
 def device_count():
     """GPUs that the session sees: one or none."""
     return int(is_available())
+
+
+def current_device():
+    """0: the session's device."""
+    _need_gpu()
+    return 0
+
+
+def set_device(device):
+    """Nothing where the session has a GPU; an error where it has none."""
+    _need_gpu()
+
+
+@contextlib.contextmanager
+def device(device):
+    """Context manager: the session has one device."""
+    yield
+
+
+def _need_gpu():
+    if not is_available():
+        raise RuntimeError(
+            "No CUDA GPUs are available: the daemon computes on "
+            f"{_C.default_session().device}"
+        )
+
+
+def synchronize(device=None):
+    """Waits until every op submitted so far is done."""
+    session = _C.current_session()
+    if session is not None:
+        session.synchronize()
+
+
+def empty_cache():
+    """Nothing: memory that sessions keep for reuse is given back under pressure."""
 
 
 def manual_seed(seed):
@@ -53,4 +91,4 @@ def set_rng_state_all(new_states):
 
 
 globals().update(NAMES)
-__getattr__ = module_getattr("torch.cuda")
+__getattr__ = module_getattr("torch.cuda", submodules=("amp",))

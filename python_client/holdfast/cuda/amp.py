@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""torch.cuda.amp: torch.amp for a GPU."""
+
+from holdfast import amp
+from holdfast.amp import GradScaler  # noqa: F401
+from holdfast.missing import module_getattr
+
+
+class autocast(amp.autocast):
+    """amp.autocast("cuda", ...)."""
+
+    def __init__(self, enabled=True, dtype=None, cache_enabled=True):
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+__getattr__ = module_getattr("torch.cuda.amp")

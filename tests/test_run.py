@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`holdfast run`: programs written for PyTorch, unchanged."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+
+
+def run(*arguments, check=True, **environment):
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        env=dict(os.environ, OMP_NUM_THREADS="1", **environment),
+        capture_output=True,
+        text=True,
+    )
+    assert not check or result.returncode == 0, result.stderr
+    return result
+
+
+def script(tmp_path, text):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return str(path)
+
+
+def test_a_program_prints_what_it_prints_with_pytorch(daemon, transport):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    program = os.path.join(FOLDER, "classifier.py")
+    theirs = run(program, "--epochs", "3").stdout
+    ours = run(
+        "-m",
+        "holdfast",
+        "run",
+        "--address",
+        daemon.address(transport),
+        program,
+        "--epochs",
+        "3",
+    )
+    assert ours.stdout == theirs
+    assert "epoch 2" in theirs
+
+
+def test_torch_is_the_package_in_every_form_of_import(daemon, tmp_path):
+    path = script(
+        tmp_path,
+        """
+        import importlib
+        import sys
+
+        import torch
+        import torch.nn as nn
+        from torch.nn.utils.rnn import pad_sequence
+        from torch.utils.data import DataLoader
+
+        assert torch.nn is nn and sys.modules["torch"] is torch
+        assert importlib.import_module("torch.nn.functional") is nn.functional
+        assert torch.__version__.startswith("1.13")
+        assert sys.argv[1:] == ["a", "--flag"], sys.argv
+        assert isinstance(torch.zeros(1), torch.Tensor)
+        print(torch.__name__)
+        """,
+    )
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm"), path]
+    assert run(*flags, "a", "--flag").stdout.strip() == "holdfast"
+
+
+def test_modules_run_too(daemon, tmp_path):
+    script(tmp_path, "import torch; print(__name__, torch.ones(2).sum().item())")
+    result = subprocess.run(
+        [sys.executable, "-m", "holdfast.run", "-m", "program"],
+        cwd=tmp_path,
+        env=dict(os.environ, HOLDFAST_ADDRESS=daemon.address("shm")),
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout.strip() == "__main__ 2.0", result.stderr
+
+
+def test_what_is_missing_is_named(daemon, tmp_path):
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    path = script(tmp_path, "import torch.no_such_module")
+    result = run(*flags, path, check=False)
+    assert result.returncode == 1
+    assert "ModuleNotFoundError: holdfast has no module torch.no_such_module" in (
+        result.stderr
+    )
+    path = script(tmp_path, "import torch; torch.distributed.all_reduce(1)")
+    result = run(*flags, path, check=False)
+    assert "holdfast has no torch.distributed.all_reduce" in result.stderr
+
+
+def test_exit_codes_and_devices(daemon, tmp_path):
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    path = script(tmp_path, "import sys; sys.exit(7)")
+    assert run(*flags, path, check=False).returncode == 7
+    result = run(*flags, "--device", "cuda", path, check=False)
+    assert result.returncode == 1 and "computes on cpu" in result.stderr
+    result = run(*flags, str(tmp_path / "none.py"), check=False)
+    assert result.returncode == 1 and "there is no" in result.stderr
+
+
+def test_autocast_says_what_it_cannot_do(torch):
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        with torch.cuda.amp.autocast():
+            assert (torch.ones(2) @ torch.ones(2)).dtype is torch.float32
+    with pytest.raises(NotImplementedError, match="no autocast on cpu"):
+        torch.amp.autocast("cpu")
+    with torch.autocast("cuda", enabled=False):
+        pass
