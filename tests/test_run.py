@@ -106,6 +106,14 @@ def test_exit_codes_and_devices(daemon, tmp_path):
     assert result.returncode == 1 and "there is no" in result.stderr
 
 
+def test_compile_and_script_return_what_they_are_given(torch):
+    layer = torch.nn.Linear(2, 2)
+    assert torch.compile(layer) is layer
+    assert torch.compile(mode="default")(len) is len
+    assert torch.jit.script(layer) is layer
+    assert torch.jit.unused(len) is len
+
+
 def test_autocast_says_what_it_cannot_do(torch):
     with pytest.warns(UserWarning, match="CUDA is not available"):
         with torch.cuda.amp.autocast():
