@@ -258,6 +258,7 @@ absl::Status BackwardPass::RunNode(uint32_t index) {
     calling_ = true;
     return absl::OkStatus();
   }
+  running_op_ = node->op_sequence;
   uint64_t mask = 0;
   for (size_t i = 0; i < node->edges.size() && i < 64; ++i) {
     if (wanted(node->edges[i])) mask |= uint64_t{1} << i;
@@ -403,6 +404,7 @@ absl::StatusOr<BackwardPass::State> BackwardPass::Run(
     if (calling_) return State::kCalling;
     if (yield()) return State::kRunning;
   }
+  running_op_ = 0;
   absl::Status status = Finish();
   if (!status.ok()) return status;
   return State::kDone;

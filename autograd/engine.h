@@ -70,6 +70,10 @@ class BackwardPass {
   // graph may then be partly freed.
   absl::StatusOr<State> Run(absl::FunctionRef<bool()> yield);
 
+  // Node::op_sequence of the node that runs, for what is emitted meanwhile; 0:
+  // none does.
+  uint64_t running_op() const { return running_op_; }
+
   // REQUIRES: kCalling.
   const UserCall& call() const { return call_; }
   // The node whose function is called. REQUIRES: kCalling, no hook.
@@ -152,6 +156,7 @@ class BackwardPass {
   std::vector<Value> targets_;
   bool started_ = false;
   bool calling_ = false;
+  uint64_t running_op_ = 0;
   uint32_t calling_task_ = 0;
   UserCall call_;
   RefPtr<Node> called_node_;

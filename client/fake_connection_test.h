@@ -32,6 +32,8 @@ class FakeConnection final : public Connection {
     absl::Status failure ABSL_GUARDED_BY(mutex);
     bool woken ABSL_GUARDED_BY(mutex) = false;
     bool answer_reads ABSL_GUARDED_BY(mutex) = true;
+    // What a read of the profile brings, if the daemon knows such reads.
+    std::function<wire::ProfileChunk()> profile ABSL_GUARDED_BY(mutex);
     bool refuse ABSL_GUARDED_BY(mutex) = false;  // as too large
     int goodbyes ABSL_GUARDED_BY(mutex) = 0;
 
@@ -70,6 +72,10 @@ class FakeConnection final : public Connection {
       if (command.has_read() && peer_->answer_reads) {
         wire::Event event;
         event.mutable_read()->set_id(command.read().id());
+        if (command.read().profile() && peer_->profile) {
+          peer_->profile().SerializeToString(
+              event.mutable_read()->mutable_data());
+        }
         peer_->events.push_back(std::move(event));
       }
       peer_->sent.push_back(std::move(command));

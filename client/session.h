@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/profile.h"
 #include "client/random_stream.h"
 #include "client/tensor.h"
 #include "client/user_code.h"
@@ -168,6 +169,17 @@ class Session : public std::enable_shared_from_this<Session> {
                               const std::function<bool()>& interrupted) = 0;
   // Everything sent so far is done.
   virtual absl::Status Synchronize(
+      const std::function<bool()>& interrupted) = 0;
+
+  // ---- profiling
+
+  // Notes from now on what is submitted and executed. Over gRPC it waits for
+  // what was sent before, to compare clocks.
+  virtual absl::Status StartProfile(
+      const ProfileOptions& options,
+      const std::function<bool()>& interrupted) = 0;
+  // Ends it, waits until what was submitted is done, and tells.
+  virtual absl::StatusOr<Profile> StopProfile(
       const std::function<bool()>& interrupted) = 0;
 
   // ---- session

@@ -244,6 +244,7 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
                                 bool record, absl::Span<Tensor> outputs,
                                 RandomStream* random) {
   if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
   const OpSchema& schema = attrs.schema();
   absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
   bool exported = false;
@@ -332,6 +333,8 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     if (ABSL_PREDICT_FALSE(!status.ok())) return status;
     releases_.clear();
     CountOp();
+    Note(ProfiledKind::kOp, op_sequence_.load(std::memory_order_relaxed),
+         begin_ns, static_cast<int16_t>(schema.id), inplace);
     if (!inplace) {
       for (size_t i = 0; i < inferred.size(); ++i) {
         RefPtr<StorageState> storage;
@@ -372,7 +375,8 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
 
 // ---- puts
 
-absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec) {
+absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
+                                            int64_t begin_ns) {
   wire::Command command;
   wire::TensorSpec* shape = put.mutable_spec();
   shape->set_dtype(static_cast<wire::DType>(spec.dtype));
@@ -384,6 +388,8 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec) {
   absl::Status status = SendCommand(command);
   if (!status.ok()) return status;
   CountOp();
+  Note(ProfiledKind::kPut, op_sequence_.load(std::memory_order_relaxed),
+       begin_ns);
   return NewTensor(handle, std::move(spec));
 }
 
@@ -391,6 +397,7 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
                                         absl::Span<const int64_t> shape,
                                         const void* data) {
   if (!usable()) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
   absl::Status status = CheckShape(dtype, shape);
   if (!status.ok()) {
     return absl::Status(status.code(),
@@ -405,12 +412,13 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
     status = connection_->Upload(data, bytes, &put);
     if (!status.ok()) return status;
   }
-  return SendPut(std::move(put), std::move(spec));
+  return SendPut(std::move(put), std::move(spec), begin_ns);
 }
 
 absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
     DType dtype, absl::Span<const int64_t> shape) {
   if (!usable()) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
   absl::Status status = CheckShape(dtype, shape);
   if (!status.ok()) {
     return absl::Status(status.code(),
@@ -422,7 +430,7 @@ absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
   if (!block.ok()) return block.status();
   wire::Put put;
   put.set_block(block->id);
-  absl::StatusOr<Tensor> tensor = SendPut(std::move(put), spec);
+  absl::StatusOr<Tensor> tensor = SendPut(std::move(put), spec, begin_ns);
   if (!tensor.ok()) return tensor.status();
   ReadValue value;
   value.spec = std::move(spec);

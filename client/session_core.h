@@ -24,12 +24,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "client/batch_writer.h"
 #include "client/connection.h"
 #include "client/export_hold.h"
 #include "client/session.h"
+#include "proto/profile_clock.h"
 
 namespace holdfast::client {
 
@@ -86,6 +88,11 @@ class SessionCore final : public Session {
                       const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
 
+  absl::Status StartProfile(const ProfileOptions& options,
+                            const std::function<bool()>& interrupted) override;
+  absl::StatusOr<Profile> StopProfile(
+      const std::function<bool()>& interrupted) override;
+
   absl::Status SetRandom(RandomPlace place) override;
   absl::Status Keep(const std::string& name, const Tensor& tensor) override;
   std::vector<std::pair<std::string, Tensor>> Kept() override;
@@ -107,6 +114,7 @@ class SessionCore final : public Session {
   struct PendingRead {
     bool barrier = false;    // no value, only "everything before is done"
     bool spec_only = false;  // no value, only the sizes
+    bool profile = false;    // a ProfileChunk's bytes
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
     Tensor copy;                       // a placed read of a copy of it
@@ -152,7 +160,8 @@ class SessionCore final : public Session {
                        std::memory_order_relaxed);
   }
   void Attend();  // the attendant's loop
-  absl::StatusOr<Tensor> SendPut(wire::Put put, TensorSpec spec);
+  absl::StatusOr<Tensor> SendPut(wire::Put put, TensorSpec spec,
+                                 int64_t begin_ns);
 
   // ---- session_grad.cc
   void RecordOutputs(const OpSchema& schema, absl::Span<const Tensor> inputs,
@@ -167,6 +176,7 @@ class SessionCore final : public Session {
     std::vector<RefPtr<GraphNode>> roots;
     GraphEdges gradient_edges;  // what the weights of the roots depend on
     Reach reach;
+    int64_t begin_ns = 0;  // ProfileBegin
     // Leaves' nodes, and the gradients that they get when all is done.
     std::vector<std::pair<RefPtr<GraphNode>, Tensor>> fresh;
 
@@ -233,9 +243,37 @@ class SessionCore final : public Session {
   absl::StatusOr<wire::BackwardCall> NextCall(
       uint64_t id, const std::function<bool()>& interrupted, bool* stop);
 
+  // ---- session_profile.cc
+  // The comparison of the server's clock with ours.
+  struct ClockOffset {
+    int64_t offset_ns = 0;  // to add to the server's
+    int64_t error_ns = INT64_MAX;
+  };
+  // Now if a profile runs, else 0.
+  int64_t ProfileBegin() const {
+    return ABSL_PREDICT_TRUE(!profiling_.load(std::memory_order_relaxed))
+               ? 0
+               : ProfileNow();
+  }
+  // Notes a call that began then; 0: no profile ran.
+  void Note(ProfiledKind kind, uint64_t sequence, int64_t begin_ns,
+            int16_t op = -1, bool inplace = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (ABSL_PREDICT_FALSE(begin_ns != 0)) {
+      AddSubmission(kind, sequence, begin_ns, op, inplace);
+    }
+  }
+  void AddSubmission(ProfiledKind kind, uint64_t sequence, int64_t begin_ns,
+                     int16_t op, bool inplace)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<wire::ProfileChunk> ReadChunk(
+      const std::function<bool()>& interrupted, ClockOffset* clock);
+
   // ---- session_reads.cc
   // One turn of a waiting thread: takes in events, or lets another do it.
   void WaitForEvents(std::unique_lock<std::mutex>* reads_lock);
+  absl::StatusOr<ReadValue> FinishRead(
+      uint64_t id, const std::function<bool()>& interrupted);
   absl::StatusOr<uint64_t> SendRead(std::unique_ptr<PendingRead> read,
                                     uint64_t handle, bool place);
   absl::Status SettleAll(absl::Span<const Tensor> tensors);
@@ -256,7 +294,8 @@ class SessionCore final : public Session {
 
   std::atomic<bool> ended_{false};
   std::atomic<uint64_t> op_sequence_{0};
-  std::atomic<int64_t> exports_{0};  // ExportHolds alive
+  std::atomic<int64_t> exports_{0};     // ExportHolds alive
+  std::atomic<bool> profiling_{false};  // changed under mutex_
 
   std::mutex mutex_;  // a third of absl::Mutex's price when it is free
   BatchWriter writer_ ABSL_GUARDED_BY(mutex_);
@@ -264,6 +303,9 @@ class SessionCore final : public Session {
   std::vector<uint64_t> releases_ ABSL_GUARDED_BY(mutex_);
   bool attending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, KeptEntry> kept_ ABSL_GUARDED_BY(mutex_);
+  Profile profile_ ABSL_GUARDED_BY(mutex_);  // so far
+  uint64_t max_submissions_ ABSL_GUARDED_BY(mutex_) = 0;
+  ClockOffset clock_ ABSL_GUARDED_BY(mutex_);
 
   // One backward with user code at a time, and those that its code starts;
   // taken before mutex_.

@@ -230,6 +230,7 @@ absl::Status SessionCore::PlanBackward(absl::Span<const Tensor> roots,
                                        absl::Span<const Tensor> gradients,
                                        const BackwardOptions& options,
                                        BackwardPlan* plan) {
+  plan->begin_ns = ProfileBegin();
   absl::Status status = CheckRoots(roots, gradients);
   if (!status.ok()) return status;
   wire::Backward* backward = plan->command.mutable_backward();
@@ -295,6 +296,8 @@ absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
   absl::Status status = SendCommand(plan.command);
   if (!status.ok()) return status;
   CountOp();
+  Note(ProfiledKind::kBackward, op_sequence_.load(std::memory_order_relaxed),
+       plan.begin_ns);
   return absl::OkStatus();
 }
 

@@ -62,11 +62,14 @@ absl::Status Unexpected(const TensorSpec& want, absl::string_view got) {
 
 absl::StatusOr<uint64_t> SessionCore::SendRead(
     std::unique_ptr<PendingRead> read, uint64_t handle, bool place) {
+  const bool noted = !read->profile;
+  const int64_t begin_ns = noted ? ProfileBegin() : 0;
   wire::Command command;
   wire::Read* message = command.mutable_read();
   message->set_handle(handle);
   message->set_place(place);
   message->set_spec_only(read->spec_only);
+  message->set_profile(read->profile);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(reads_mutex_);
@@ -78,6 +81,7 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   {
     std::lock_guard<std::mutex> lock(mutex_);
     status = SendCommand(command);
+    if (status.ok()) Note(ProfiledKind::kRead, id, begin_ns);
   }
   if (status.ok()) return id;
   std::unique_ptr<PendingRead> failed;  // dropped after the lock
@@ -128,6 +132,17 @@ void SessionCore::WaitForEvents(std::unique_lock<std::mutex>* reads_lock) {
 }
 
 absl::StatusOr<ReadValue> SessionCore::WaitRead(
+    uint64_t id, const std::function<bool()>& interrupted) {
+  const int64_t begin_ns = ProfileBegin();
+  absl::StatusOr<ReadValue> value = FinishRead(id, interrupted);
+  if (ABSL_PREDICT_FALSE(begin_ns != 0)) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Note(ProfiledKind::kWait, id, begin_ns);
+  }
+  return value;
+}
+
+absl::StatusOr<ReadValue> SessionCore::FinishRead(
     uint64_t id, const std::function<bool()>& interrupted) {
   if (ForkGeneration() != fork_generation_) return Unusable();
   std::unique_ptr<PendingRead> taken;  // dropped after the lock
@@ -271,6 +286,10 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
     }
     value->spec = *std::move(spec);
     return absl::OkStatus();
+  }
+  if (read.profile) {  // however many bytes they are
+    read.spec = ContiguousSpec(DType::kUInt8,
+                               {static_cast<int64_t>(result.data().size())});
   }
   value->spec = ContiguousSpec(read.spec.dtype, read.spec.shape);
   const uint64_t bytes = value->spec.nbytes();

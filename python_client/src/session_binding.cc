@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/profile_binding.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/read.h"
 #include "python_client/src/tensor_type.h"
@@ -133,6 +134,14 @@ PyObject* SessionStats(PyObject* self, PyObject*) {
                                    static_cast<Py_ssize_t>(stats->size()));
 }
 
+PyObject* SessionStartProfile(PyObject* self, PyObject* args) {
+  return StartProfile(SessionOf(self), args);
+}
+
+PyObject* SessionStopProfile(PyObject* self, PyObject*) {
+  return StopProfile(SessionOf(self));
+}
+
 PyObject* Text(const std::string& text) {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
                               "replace");
@@ -224,6 +233,8 @@ PyMethodDef g_methods[] = {
     {"kept", SessionKept, METH_NOARGS, "Kept tensors by name."},
     {"_reset_peak_memory", ResetPeakMemory, METH_NOARGS, nullptr},
     {"_stats", SessionStats, METH_NOARGS, nullptr},
+    {"_start_profile", SessionStartProfile, METH_VARARGS, nullptr},
+    {"_stop_profile", SessionStopProfile, METH_NOARGS, nullptr},
     {"__enter__", Enter, METH_NOARGS, nullptr},
     {"__exit__", Exit, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -53,6 +54,11 @@ void Executor::Clear() {
 }
 
 absl::Status Executor::Apply(const v1::Command& command) {
+  if (ABSL_PREDICT_FALSE(profiling_)) return ApplyNoted(command);
+  return ApplyCommand(command);
+}
+
+absl::Status Executor::ApplyCommand(const v1::Command& command) {
   for (uint64_t handle : command.release()) {
     if (!store_.Release(handle)) {
       return ProtocolError(absl::StrCat("release of unknown handle ", handle));
@@ -86,6 +92,8 @@ absl::Status Executor::Apply(const v1::Command& command) {
     case v1::Command::kResetPeakMemory:
       memory_.ResetPeak();
       return absl::OkStatus();
+    case v1::Command::kProfile:
+      return ApplyProfile(command.profile());
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }
@@ -359,6 +367,9 @@ void Executor::Reattach() {
   while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
   store_.Clear();
   unreported_ = nullptr;
+  profiling_ = false;
+  profile_.reset();
+  op_sequence_ = 0;  // a new client counts from 1
   {
     std::lock_guard<std::mutex> lock(blocks_mutex_);
     for (const auto& [id, block] : blocks_) memory_.Free(block);

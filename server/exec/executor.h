@@ -27,6 +27,7 @@
 #include "proto/holdfast.pb.h"
 #include "server/exec/device.h"
 #include "server/exec/op_runner.h"
+#include "server/exec/profile_buffer.h"
 #include "server/exec/tensor_store.h"
 #include "server/memory/caching_allocator.h"
 
@@ -58,6 +59,8 @@ class Executor {
 
   // Applies one command. An error: the client broke the protocol.
   absl::Status Apply(const v1::Command& command);
+  // When the batch of the next commands came (ProfileNow); 0: not known.
+  void set_batch_received(int64_t ns) { batch_received_ns_ = ns; }
 
   // A backward is under way: Continue before the next command. False while it
   // waits for the client, whose commands go on.
@@ -100,6 +103,7 @@ class Executor {
     bool calling = false;  // waits for the client's answer
   };
 
+  absl::Status ApplyCommand(const v1::Command& command);
   // Each returns protocol errors only; failures of the op are stored.
   absl::Status ApplyOp(const v1::OpCall& call);
   absl::Status ApplyPut(const v1::Put& put);
@@ -112,10 +116,18 @@ class Executor {
   absl::Status ApplyRead(const v1::Read& read);
   absl::Status ApplyKeep(const v1::Keep& keep);
 
+  // ---- executor_profile.cc
+  absl::Status ApplyProfile(const v1::Profile& request);
+  absl::Status ApplyReadProfile(const v1::Read& read);
+  // ApplyCommand and ContinuePass, noted. REQUIRES: profiling_.
+  absl::Status ApplyNoted(const v1::Command& command);
+  void ContinueNoted(absl::FunctionRef<bool()> yield);
+
   // The op itself.
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
   absl::StatusOr<RefPtr<Tensor>> MakeFromPut(const v1::Put& put);
+  void ContinuePass(absl::FunctionRef<bool()> yield);
   // Hands the gradients over; drops the pass.
   void EndBackward(absl::Status status);
   void FailBackward(const v1::Backward& request, const FailurePtr& failure);
@@ -161,6 +173,9 @@ class Executor {
   uint64_t server_handles_ = 0;  // given to the client with calls
   uint64_t op_sequence_ = 0;
   FailurePtr unreported_;  // first failure no read has told yet
+  std::unique_ptr<ProfileBuffer> profile_;  // until it is read
+  bool profiling_ = false;                  // into profile_
+  int64_t batch_received_ns_ = 0;
 
   std::mutex blocks_mutex_;
   uint64_t next_block_ = 1;

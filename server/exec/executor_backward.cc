@@ -4,6 +4,7 @@
 // Executor: the Backward command.
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/engine.h"
 #include "ops/op_id.h"
@@ -95,6 +96,11 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
 }
 
 void Executor::Continue(absl::FunctionRef<bool()> yield) {
+  if (ABSL_PREDICT_FALSE(profiling_)) return ContinueNoted(yield);
+  ContinuePass(yield);
+}
+
+void Executor::ContinuePass(absl::FunctionRef<bool()> yield) {
   PendingBackward& top = *backwards_.back();
   runner_.set_client_op(top.op_sequence);
   absl::StatusOr<BackwardPass::State> state = top.pass->Run(yield);
@@ -112,6 +118,7 @@ void Executor::Continue(absl::FunctionRef<bool()> yield) {
 void Executor::EndBackward(absl::Status status) {
   const std::unique_ptr<PendingBackward> ended = std::move(backwards_.back());
   backwards_.pop_back();
+  if (profile_ != nullptr) profile_->set_pass(nullptr);
   const v1::Backward& request = ended->request;
   if (status.ok()) {
     std::vector<Value> gradients = ended->pass->TakeResults();

@@ -13,6 +13,7 @@
 namespace holdfast {
 
 absl::Status Executor::ApplyRead(const v1::Read& read) {
+  if (read.profile()) return ApplyReadProfile(read);
   v1::ReadResult result;
   result.set_id(read.id());
   if (read.handle() == 0) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
@@ -15,6 +16,8 @@
 #include "ops/complex.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "proto/profile_clock.h"
+#include "server/exec/profile_buffer.h"
 
 namespace holdfast {
 namespace {
@@ -147,6 +150,18 @@ absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(
 
 absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
                            bool record, bool inplace, Values* outputs) {
+  if (ABSL_PREDICT_TRUE(profile_ == nullptr)) {
+    return RunOp(attrs, inputs, record, inplace, outputs);
+  }
+  const int64_t start = ProfileNow();
+  absl::Status status = RunOp(attrs, inputs, record, inplace, outputs);
+  profile_->NoteOp(attrs.schema(), inputs, inplace, *outputs, start,
+                   status.ok());
+  return status;
+}
+
+absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
+                             bool record, bool inplace, Values* outputs) {
   const OpSchema& schema = attrs.schema();
   Specs specs;
   for (const Value& input : inputs) {

@@ -35,6 +35,8 @@ struct OpCounters {
 };
 std::array<OpCounters, kNumOps>& AllOpCounters();
 
+class ProfileBuffer;
+
 class OpRunner final : public OpSink {
  public:
   // `guard`: null, or memory that no client can see. A local client can write
@@ -61,6 +63,9 @@ class OpRunner final : public OpSink {
 
   absl::StatusOr<bool> HasNaN(const Value& value) override;
 
+  // Notes every op from now on; null: none.
+  void set_profile(ProfileBuffer* profile) { profile_ = profile; }
+
   // What Node::op_sequence of the ops recorded from now on says.
   void set_client_op(uint64_t sequence) { client_op_ = sequence; }
 
@@ -72,6 +77,8 @@ class OpRunner final : public OpSink {
  private:
   absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec,
                                            CachingAllocator* allocator);
+  absl::Status RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
+                     bool record, bool inplace, Values* outputs);
   absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,
                        absl::Span<const Value> inputs, Values* outputs);
   absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
@@ -94,6 +101,7 @@ class OpRunner final : public OpSink {
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t ops_run_ = 0;
+  ProfileBuffer* profile_ = nullptr;
 };
 
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #ifndef HOLDFAST_SERVER_SESSION_CONNECTION_H_
 #define HOLDFAST_SERVER_SESSION_CONNECTION_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,6 +30,9 @@ class Connection {
   // The next batch, valid until the following call; null when none waits. An
   // error: the client broke the protocol, the session ends.
   virtual absl::StatusOr<const v1::Batch*> NextBatch() = 0;
+  // When that batch came (ProfileNow); 0: not known, as where it lies in
+  // memory from the moment the client sends it.
+  virtual int64_t batch_received() const { return 0; }
   // A cheap look: might NextBatch return something?
   virtual bool HasBatch() = 0;
   // Before the worker sleeps: from now on an arriving batch must call

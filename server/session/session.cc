@@ -213,6 +213,9 @@ absl::Status Session::TakeBatch() {
         "[protocol] batch ", sequence, " came after batch ", applied_batch_));
   }
   current_ = *batch;
+  if (!options_.local) {
+    executor_->set_batch_received(connection_->batch_received());
+  }
   position_ = sequence == interrupted_batch_ ? interrupted_position_ : 0;
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/slice.h"
+#include "proto/profile_clock.h"
 #include "server/exec/worker.h"
 #include "server/transport/batch_decoder.h"
 
@@ -36,6 +37,7 @@ struct GrpcStream::Slot {
   BatchDecoder decoder;
   const v1::Batch* batch = nullptr;
   size_t bytes = 0;
+  int64_t received_ns = 0;  // ProfileNow
 };
 
 // ---- life
@@ -176,12 +178,14 @@ void GrpcStream::OnReadDone(bool ok) {
     todo.report = true;
     return Act(todo);
   }
+  const int64_t received = ProfileNow();
   absl::StatusOr<std::unique_ptr<Slot>> slot = ParseIncoming();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     reading_ = false;
     if (slot.ok()) {
       batch_bytes_ += (*slot)->bytes;
+      (*slot)->received_ns = received;
       batches_.push_back(*std::move(slot));
       PlanRead(&todo);
     } else {
@@ -254,6 +258,10 @@ absl::StatusOr<const v1::Batch*> GrpcStream::NextBatch() {
   Act(todo);
   if (!broken.ok()) return broken;
   return current_ == nullptr ? nullptr : current_->batch;
+}
+
+int64_t GrpcStream::batch_received() const {
+  return current_ == nullptr ? 0 : current_->received_ns;
 }
 
 bool GrpcStream::HasBatch() const {

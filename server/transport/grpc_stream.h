@@ -54,6 +54,7 @@ class GrpcStream final : public StreamReactor {
 
   // ---- worker thread; see Connection
   absl::StatusOr<const v1::Batch*> NextBatch();
+  int64_t batch_received() const;
   bool HasBatch() const;
   bool Arm();
   void Disarm();
@@ -138,6 +139,7 @@ class GrpcConnection final : public Connection {
   absl::StatusOr<const v1::Batch*> NextBatch() override {
     return stream_->NextBatch();
   }
+  int64_t batch_received() const override { return stream_->batch_received(); }
   bool HasBatch() override { return stream_->HasBatch(); }
   bool Arm() override { return stream_->Arm(); }
   void Disarm() override { stream_->Disarm(); }

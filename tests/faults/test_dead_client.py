@@ -54,6 +54,44 @@ def test_sigkill_gives_memory_back_at_once(daemon, transport):
     )
 
 
+PROFILE_AND_STAY = """
+import holdfast, time
+holdfast.connect({address!r}, grace=0)
+holdfast.profiler.profile(record_shapes=True).start()
+x = holdfast.ones(3, 4)
+for _ in range(100_000):
+    x + x
+holdfast.synchronize()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_profile_goes_with_its_client(daemon, transport):
+    pid = daemon.process.pid
+    daemon.check_alive()
+    before = resident_bytes(pid)
+    held = []
+    for _ in range(4):
+        client = start_client(
+            PROFILE_AND_STAY.format(address=daemon.address(transport)),
+            daemon.address(transport),
+        )
+        assert client.stdout.readline().strip() == "ready"
+        held.append(resident_bytes(pid) - before)
+        client.kill()
+        client.wait(10)
+        wait_until(
+            lambda: all(s["ops"] < 100_000 for s in daemon.stats()["sessions"]),
+            10,
+            "its session's end",
+        )
+    # 100,000 records with shapes; the next client's take the same memory.
+    assert held[0] > 10_000_000
+    assert held[-1] < 2 * held[0]
+    daemon.check_alive()
+
+
 def test_many_kills_leave_nothing(daemon):
     pid = daemon.process.pid
     daemon.check_alive()

@@ -62,6 +62,10 @@ BREACHES = {
     "foreign handle": (batch(op(20, [12345], 2)), "unknown handle 12345"),
     "handle used twice": (batch(put(1), put(1)), "must be above 1"),
     "gap in the sequence": (batch(put(1), sequence=7), "batch 7 came after"),
+    "profile of a tensor": (
+        batch(put(1), pb.Command(read=pb.Read(id=1, handle=1, profile=True))),
+        "names no tensor. Got handle 1",
+    ),
     "double release": (
         batch(put(1), pb.Command(release=[1, 1])),
         "release of unknown handle 1",
@@ -162,6 +166,24 @@ def test_wrong_values_are_one_ops_error(daemon, transport, command):
     replies = {e.read.id: e.read for e in events}
     assert replies[5].status.code != 0 and replies[5].status.message
     assert replies[6].data == b"\0" * 12
+    daemon.check_alive()
+
+
+def test_profile_that_nobody_reads(daemon, bystander):
+    """Records beyond the bound are dropped, and all go with the session."""
+    local = Local(daemon.socket)
+    _, rings = local.open_session()
+    on = pb.Command(profile=pb.Profile(on=True, shapes=True, max_records=2**64 - 1))
+    puts = [put(i) for i in range(1, 101)]
+    release = pb.Command(release=range(1, 101))
+    read = pb.Command(read=pb.Read(id=5, profile=True))
+    rings.write_record(batch(on, *puts, on, on, release, read).SerializeToString())
+    wait_until(lambda: local_events(rings), 10, "the reply")
+    (event,) = local_events(rings)
+    # Turned on anew, it forgot what came before.
+    chunk = pb.ProfileChunk.FromString(event.read.data)
+    assert chunk.now_ns > 0 and not chunk.records and not chunk.more
+    local.socket.close()
     daemon.check_alive()
 
 
