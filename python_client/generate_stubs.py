@@ -246,6 +246,7 @@ def package_stub():
         "from holdfast import errors as errors",
         "from holdfast import nn as nn",
         "from holdfast import optim as optim",
+        "from holdfast import profiler as profiler",
         "from holdfast import utils as utils",
         "from holdfast._C import Number, Session, Size, Tensor, dtype",
         "from holdfast._C import _bool, _float, _int",

@@ -98,6 +98,7 @@ __getattr__ = missing.module_getattr(
         "jit",
         "nn",
         "optim",
+        "profiler",
         "special",
         "testing",
         "utils",

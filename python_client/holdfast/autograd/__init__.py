@@ -6,7 +6,7 @@
 The tape is on the daemon; `backward` and `grad` are one message each.
 """
 
-from holdfast import _C
+from holdfast import _C, missing
 from holdfast._registry import FUNCTIONS
 from holdfast.autograd import anomaly_mode
 from holdfast.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -21,6 +21,7 @@ from holdfast.autograd.variable import Variable
 from holdfast.errors import UnsupportedError
 
 is_grad_enabled = _C.is_grad_enabled
+__getattr__ = missing.module_getattr("torch.autograd", submodules=("profiler",))
 
 __all__ = [
     "Function",
