@@ -4,6 +4,8 @@
 // Rules of optimizer steps: lists of equal length, entry i of every list for
 // parameter i. They have no outputs; hyperparameters are the optimizers' own to
 // judge (schedules may pass values that constructors refuse).
+#include <string>
+
 #include "ops/infer_rule.h"
 #include "ops/op_schema.h"
 
@@ -53,6 +55,30 @@ HOLDFAST_INFER(InferAdam) {
     return Invalid(attrs, inputs, "step must count from 1");
   }
   return CheckGroups(attrs, inputs, 0b1101);
+}
+
+HOLDFAST_INFER(InferOptimizerStep) {
+  (void)out;
+  // Bit i: the algorithm has state i.
+  struct Algorithm {
+    const char* name;
+    uint32_t states;
+  };
+  static constexpr Algorithm kAlgorithms[] = {
+      {"adagrad", 0b001}, {"adadelta", 0b011}, {"adamax", 0b011},
+      {"nadam", 0b011},   {"radam", 0b011},    {"rmsprop", 0b001},
+      {"rprop", 0b011},   {"asgd", 0b001},     {"amsgrad", 0b111}};
+  const std::string& name = attrs.Str("algorithm");
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (name != algorithm.name) continue;
+    uint32_t states = algorithm.states;
+    if (name == "rmsprop") {
+      if (attrs.Float("momentum") > 0) states |= 0b010;
+      if (attrs.Bool("centered")) states |= 0b100;
+    }
+    return CheckGroups(attrs, inputs, 1 | states << 2);
+  }
+  return Invalid(attrs, inputs, "there is no algorithm ", name);
 }
 
 }  // namespace holdfast

@@ -276,3 +276,22 @@ def adam_reference(p, g):
 
 
 case("adam", adam_step, adam_reference, (3, 4), (3, 4), grad=())
+
+
+def rmsprop_step(hf, p, g):
+    p, square = p.clone(), hf.zeros_like(p)
+    lists = [p], [g], [square], [g], [g]
+    hf._C.ops.optimizer_step(
+        *lists, algorithm="rmsprop", step_size=0.1, beta1=0.9, eps=1e-3
+    )
+    return p
+
+
+case(
+    "optimizer_step",
+    rmsprop_step,
+    lambda p, g: p - 0.1 * g / (np.sqrt(0.1 * g * g) + 1e-3),
+    (3, 4),
+    (3, 4),
+    grad=(),
+)

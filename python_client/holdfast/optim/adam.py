@@ -3,6 +3,8 @@
 
 """Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019)."""
 
+import math
+
 import holdfast
 from holdfast import _C
 
@@ -16,7 +18,8 @@ class Adam(Optimizer):
 
     weight_decay is added to the gradient. State per parameter: "step" (an int,
     PyTorch's 0-d tensor is accepted), "exp_avg", "exp_avg_sq". `foreach` and
-    `fused` are accepted: every step already is. `amsgrad`, `capturable` and
+    `fused` are accepted: every step already is. `amsgrad` (Reddi, Kale & Kumar
+    2018) keeps the largest mean of squares in "max_exp_avg_sq". `capturable` and
     `differentiable` raise NotImplementedError.
     """
 
@@ -41,7 +44,6 @@ class Adam(Optimizer):
             type(self).__name__,
             lr,
             weight_decay,
-            amsgrad=amsgrad,
             capturable=capturable,
             differentiable=differentiable,
         )
@@ -65,6 +67,7 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     def _step_group(self, group, params, grads):
+        self._amsgrad = group["amsgrad"]
         rows = [self._state_of(param) for param in params]
         for row in rows:
             row["step"] += 1
@@ -85,10 +88,15 @@ class Adam(Optimizer):
             state["step"] = 0
             state["exp_avg"] = holdfast.zeros_like(param)
             state["exp_avg_sq"] = holdfast.zeros_like(param)
+        if self._amsgrad and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = holdfast.zeros_like(param)
         return state
 
     def _send(self, group, step, params, grads, rows):
         beta1, beta2 = group["betas"]
+        if group["amsgrad"]:
+            self._send_amsgrad(group, step, params, grads, rows)
+            return
         _ops.adam(
             list(params),
             list(grads),
@@ -102,6 +110,26 @@ class Adam(Optimizer):
             decoupled=self._decoupled,
             maximize=group["maximize"],
             step=step,
+        )
+
+    def _send_amsgrad(self, group, step, params, grads, rows):
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["weight_decay"]
+        _ops.optimizer_step(
+            list(params),
+            list(grads),
+            [row["exp_avg"] for row in rows],
+            [row["exp_avg_sq"] for row in rows],
+            [row["max_exp_avg_sq"] for row in rows],
+            algorithm="amsgrad",
+            step_size=lr / (1 - beta1**step),
+            beta1=beta1,
+            beta2=beta2,
+            eps=group["eps"],
+            correction=math.sqrt(1 - beta2**step),
+            shrink=1 - lr * decay if self._decoupled else 1.0,
+            weight_decay=0.0 if self._decoupled else decay,
+            maximize=group["maximize"],
         )
 
     def _after_load(self):

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""RAdam (Liu et al. 2020)."""
+
+import math
+
+import holdfast
+
+from .algorithm import Algorithm, check_betas, check_eps
+
+
+class RAdam(Algorithm):
+    """Adam that adapts its steps once the variance can be trusted.
+
+    State: "step", "exp_avg" and "exp_avg_sq".
+    """
+
+    _algorithm = "radam"
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        **options,
+    ):
+        check_eps(eps)
+        check_betas(betas)
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, defaults, foreach=foreach, **options)
+
+    def _new_state(self, group, param):
+        return {
+            "exp_avg": holdfast.zeros_like(param),
+            "exp_avg_sq": holdfast.zeros_like(param),
+        }
+
+    def _names(self, group):
+        return ("exp_avg", "exp_avg_sq")
+
+    def _scalars(self, group, state):
+        beta1, beta2 = group["betas"]
+        step = state["step"]
+        last, correction = 2 / (1 - beta2) - 1, 1 - beta2**step
+        length = last - 2 * step * beta2**step / correction
+        size, root = group["lr"] / (1 - beta1**step), 0.0
+        if length > 5:
+            size *= math.sqrt(
+                (length - 4) * (length - 2) * last / ((last - 4) * (last - 2) * length)
+            )
+            root = math.sqrt(correction)
+        return {
+            "step_size": size,
+            "correction": root,
+            "beta1": beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+        }
