@@ -95,6 +95,12 @@ def test_arguments(torch):
         prof.export_stacks("x")
 
 
+def test_missing_names_are_told(torch):
+    for module in (torch.profiler, torch.autograd.profiler):
+        with pytest.raises(NotImplementedError, match="torch.*profiler.emit_nvtx"):
+            module.emit_nvtx
+
+
 def check_trace(trace):
     """What Perfetto needs: spans of a thread nest, arrows begin and end in them."""
     spans, arrows = {}, {}
@@ -204,6 +210,9 @@ def test_table_names_are_pytorchs(torch):
         "self_cpu_time_total",
         "cpu_memory_usage",
         "self_cpu_memory_usage",
+        "cuda_time_total",
+        "self_cuda_time_total",
+        "cuda_memory_usage",
         "input_shapes",
     ):
         assert hasattr(theirs.key_averages()[0], attribute)

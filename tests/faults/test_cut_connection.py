@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A connection that breaks in the middle of training costs nothing."""
 
+import ast
 import threading
 import time
 
@@ -109,3 +110,28 @@ except holdfast.errors.DaemonUnavailableError as e:
     time.sleep(0.1)
     out, _ = client.communicate("\n", timeout=60)
     assert float(out) < 15
+
+
+def test_profile_across_cuts(daemon):
+    """Every op is recorded once, and the way there is not lost."""
+    proxy = Proxy(daemon.listen, cut_every=20_000)
+    code = """
+import holdfast
+x = holdfast.ones(5)
+with holdfast.profiler.profile(record_shapes=True) as prof:
+    for i in range(5000):
+        x = x + 1
+        if i % 100 == 0:
+            x.sum().item()
+print({a.key: a.count for a in prof.key_averages()})
+numbers = [e.sequence_nr for e in prof.events() if e.name != "read"]
+print(numbers == list(range(numbers[0], numbers[0] + 5050)))
+print(all(e.submit_range is not None for e in prof.events()))
+"""
+    try:
+        counts, in_order, tied = run_client(code, proxy.address).splitlines()
+    finally:
+        proxy.close()
+    assert ast.literal_eval(counts) == {"add": 5000, "sum": 50, "read": 50}
+    assert (in_order, tied) == ("True", "True")
+    assert proxy.cuts >= 3

@@ -3,12 +3,15 @@
 
 """torch.autograd.profiler: the profiler under its older name."""
 
+from holdfast import missing
 from holdfast.profiler import events
 from holdfast.profiler.profile import warn_of_missing
 from holdfast.profiler.ranges import record_function
 from holdfast.profiler.recording import Recording
 
 __all__ = ["profile", "record_function"]
+
+__getattr__ = missing.module_getattr("torch.autograd.profiler")
 
 
 class profile:

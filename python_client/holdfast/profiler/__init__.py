@@ -9,6 +9,7 @@ executions on the daemon, tied by the numbers of the commands. Times of ops in
 tables are executions.
 """
 
+from holdfast import missing
 from holdfast.profiler.profile import profile, tensorboard_trace_handler
 from holdfast.profiler.ranges import record_function
 from holdfast.profiler.schedule import ProfilerAction, ProfilerActivity, schedule
@@ -22,4 +23,5 @@ __all__ = [
     "tensorboard_trace_handler",
 ]
 
+__getattr__ = missing.module_getattr("torch.profiler")
 supported_activities = ProfilerActivity.supported

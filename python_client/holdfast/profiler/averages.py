@@ -22,10 +22,19 @@ _CUDA_KEYS = {
     "self_cuda_time_total": "self_cpu_time_total",
     "cuda_memory_usage": "cpu_memory_usage",
     "self_cuda_memory_usage": "self_cpu_memory_usage",
+    "device_time_total": "cpu_time_total",
+    "self_device_time_total": "self_cpu_time_total",
 }
 
 
-class FunctionEventAvg:
+class OnDevice:
+    """PyTorch's figures of a device with kernels of its own; none yet."""
+
+    cuda_time = cuda_time_total = self_cuda_time_total = 0
+    cuda_memory_usage = self_cuda_memory_usage = 0
+
+
+class FunctionEventAvg(OnDevice):
     """Sums over events of one name; times are µs. See FunctionEvent."""
 
     def __init__(self):

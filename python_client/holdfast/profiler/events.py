@@ -20,7 +20,7 @@ class Interval(NamedTuple):
         return self.end - self.start
 
 
-class FunctionEvent:
+class FunctionEvent(averages.OnDevice):
     """An op, put, read or backward that the daemon ran, or a range.
 
     name             the op's; with "_" in place.
