@@ -433,6 +433,23 @@ def test_a_schedule_cut_short_still_reports(torch):
     assert [e.name for e in ops(prof.events())] == ["full"]
 
 
+def test_start_and_stop_by_hand(torch):
+    ready = []
+    prof = profile(on_trace_ready=ready.append)
+    prof.start()
+    with pytest.raises(RuntimeError, match="twice"):
+        prof.start()
+    torch.ones(3)
+    prof.stop()
+    prof.stop()
+    assert ready == [prof]
+    assert [e.name for e in ops(prof.events())] == ["full"]
+    with prof:  # anew
+        torch.zeros(3).exp()
+    assert ready == [prof, prof]
+    assert [e.name for e in ops(prof.events())] == ["full", "exp"]
+
+
 def test_incorrect_schedule_warns(torch):
     states = [RECORD, NONE, NONE]
     with profile(schedule=lambda step: states[step]) as prof:

@@ -111,14 +111,19 @@ class profile:
             self._running = None
 
     def start(self):
-        """Begins, as entering the block does."""
+        """Begins, as entering the block does. RuntimeError if it has begun."""
+        if self._running is not None:
+            raise RuntimeError("[profile] a profile must not run twice. Got start().")
         self._enter(self.current_action)
         self._begin_step()
 
     def stop(self):
-        """Ends, as leaving the block does; a recording under way is complete."""
+        """Ends, as leaving the block does; a recording under way is complete.
+
+        Nothing happens where none is.
+        """
         self._end_step()
-        recorded = self.current_action in (_RECORD, _SAVE)
+        recorded = self._running is not None
         self._end_recording()
         if recorded and self.on_trace_ready is not None:
             self.on_trace_ready(self)
