@@ -130,16 +130,24 @@ class Session : public std::enable_shared_from_this<Session> {
       absl::Span<const Tensor> inputs, const BackwardOptions& options,
       bool allow_unused) = 0;
 
+  // Whether the outputs depend on a leaf (or a tensor that retains its
+  // gradient) that is none of `inputs`. May say yes where the client cannot
+  // know.
+  virtual bool DependsOnOthers(absl::Span<const Tensor> outputs,
+                               absl::Span<const Tensor> inputs) = 0;
+
   // ---- the program's own code in the graph (user_code.h). A backward that
   // meets some runs it on the calling thread, and returns when it is done.
 
   // Makes `outputs` results of `function` of `inputs`. Null inputs are no
   // tensors, null outputs take no gradient. written[i]: output i is an input
-  // that the function wrote in place.
-  virtual absl::Status RecordFunction(std::shared_ptr<UserCode> function,
-                                      absl::Span<const Tensor> inputs,
-                                      absl::Span<const Tensor> outputs,
-                                      const std::vector<bool>& written) = 0;
+  // that the function wrote in place. The leaves behind `behind` count as
+  // inputs too, so that a backward towards one of them runs the function;
+  // returns how many there are, each of which takes a result.
+  virtual absl::StatusOr<int64_t> RecordFunction(
+      std::shared_ptr<UserCode> function, absl::Span<const Tensor> inputs,
+      absl::Span<const Tensor> outputs, const std::vector<bool>& written,
+      absl::Span<const Tensor> behind) = 0;
   // Backward shows `hook` the tensor's gradient. Returns its number.
   virtual absl::StatusOr<uint64_t> RegisterHook(
       const Tensor& tensor, std::shared_ptr<UserCode> hook) = 0;

@@ -68,11 +68,13 @@ class SessionCore final : public Session {
                                            absl::Span<const Tensor> inputs,
                                            const BackwardOptions& options,
                                            bool allow_unused) override;
+  bool DependsOnOthers(absl::Span<const Tensor> outputs,
+                       absl::Span<const Tensor> inputs) override;
 
-  absl::Status RecordFunction(std::shared_ptr<UserCode> function,
-                              absl::Span<const Tensor> inputs,
-                              absl::Span<const Tensor> outputs,
-                              const std::vector<bool>& written) override;
+  absl::StatusOr<int64_t> RecordFunction(
+      std::shared_ptr<UserCode> function, absl::Span<const Tensor> inputs,
+      absl::Span<const Tensor> outputs, const std::vector<bool>& written,
+      absl::Span<const Tensor> behind) override;
   absl::StatusOr<uint64_t> RegisterHook(
       const Tensor& tensor, std::shared_ptr<UserCode> hook) override;
   void RemoveHook(const Tensor& tensor, uint64_t number) override;
@@ -221,6 +223,9 @@ class SessionCore final : public Session {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs user code, drops the graph, and waits where the program looks at
   // memory that backward may touch.
+  // Gives leaves the gradients that user code was not to see. What it gave
+  // them itself, by a backward of its own, is added.
+  absl::Status ShowGradients(const BackwardPlan& plan, bool create_graph);
   absl::Status AfterBackward(const BackwardPlan& plan,
                              const BackwardOptions& options);
 

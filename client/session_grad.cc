@@ -5,6 +5,7 @@
 // known at the call: which gradients will exist, and PyTorch's errors.
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "client/session_core.h"
 #include "ops/op_id.h"
@@ -181,6 +182,19 @@ absl::Status SessionCore::SetGrad(const Tensor& tensor, Tensor gradient) {
   return absl::OkStatus();
 }
 
+bool SessionCore::DependsOnOthers(absl::Span<const Tensor> outputs,
+                                  absl::Span<const Tensor> inputs) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  GraphEdges edges;
+  for (const Tensor& output : outputs) AddGraphEdges(*output, &edges);
+  const Reach reach = FindReach(edges, {});
+  for (const TensorState* tensor : reach.tensors) {
+    const auto same = [&](const Tensor& x) { return x.get() == tensor; };
+    if (absl::c_none_of(inputs, same)) return true;
+  }
+  return false;
+}
+
 // ---- backward
 
 absl::Status SessionCore::CheckRoots(absl::Span<const Tensor> roots,
@@ -343,14 +357,7 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
   if (plan.command.backward().targets().empty()) return absl::OkStatus();
   absl::Status status = AfterBackward(plan, options);
   if (!status.ok() || plan.fresh.empty()) return status;
-  std::vector<Tensor> replaced;  // dropped after the lock
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (auto& [node, gradient] : plan.fresh) {
-    if (node->tensor == nullptr) continue;
-    replaced.push_back(std::move(node->tensor->grad));
-    node->tensor->grad = gradient;
-  }
-  return absl::OkStatus();
+  return ShowGradients(plan, options.create_graph);
 }
 
 absl::StatusOr<bool> SessionCore::StartBackward(

@@ -38,13 +38,13 @@ uint64_t SessionCore::Register(const std::shared_ptr<UserCode>& code) {
   return number;
 }
 
-absl::Status SessionCore::RecordFunction(std::shared_ptr<UserCode> function,
-                                         absl::Span<const Tensor> inputs,
-                                         absl::Span<const Tensor> outputs,
-                                         const std::vector<bool>& written) {
+absl::StatusOr<int64_t> SessionCore::RecordFunction(
+    std::shared_ptr<UserCode> function, absl::Span<const Tensor> inputs,
+    absl::Span<const Tensor> outputs, const std::vector<bool>& written,
+    absl::Span<const Tensor> behind) {
   if (!usable()) return Unusable();
   if (absl::Status known = CheckUserCode(); !known.ok()) return known;
-  for (const auto& tensors : {inputs, outputs}) {
+  for (const auto& tensors : {inputs, outputs, behind}) {
     for (const Tensor& tensor : tensors) {
       if (!tensor) continue;
       absl::Status status = CheckOwner(function->name(), tensor);
@@ -66,6 +66,18 @@ absl::Status SessionCore::RecordFunction(std::shared_ptr<UserCode> function,
     } else {
       edges.emplace_back();  // next_functions lists every input
     }
+  }
+  GraphEdges roots;
+  for (const Tensor& tensor : behind) {
+    if (tensor) AddGraphEdges(*tensor, &roots);
+  }
+  int64_t leaves = 0;
+  // One that is dying releases its handle after this command.
+  for (const TensorState* leaf : FindReach(roots, {}).tensors) {
+    if (!leaf->is_leaf) continue;
+    record->add_inputs(leaf->handle());
+    edges.push_back(leaf->node);
+    ++leaves;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     auto* output = record->add_outputs();
@@ -90,7 +102,7 @@ absl::Status SessionCore::RecordFunction(std::shared_ptr<UserCode> function,
       SetMade(outputs[i].get(), std::move(node));
     }
   }
-  return absl::OkStatus();
+  return leaves;
 }
 
 absl::StatusOr<uint64_t> SessionCore::RegisterHook(
@@ -261,6 +273,38 @@ absl::Status SessionCore::AnswerCalls(const BackwardPlan& plan,
     }
     if (!status.ok()) return status;
   }
+}
+
+absl::Status SessionCore::ShowGradients(const BackwardPlan& plan,
+                                        bool create_graph) {
+  struct Sum {
+    GraphNode* node;
+    Tensor before;
+    Tensor gradient;
+  };
+  std::vector<Sum> sums;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [node, gradient] : plan.fresh) {
+      if (node->tensor == nullptr) continue;
+      if (node->tensor->grad) {
+        sums.push_back({node.get(), node->tensor->grad, gradient});
+      } else {
+        node->tensor->grad = gradient;
+      }
+    }
+  }
+  const Attrs add(&GetOp(OpId::add));
+  for (Sum& sum : sums) {
+    Tensor total;
+    absl::Status status = Apply(add, {sum.before, sum.gradient}, false,
+                                create_graph, absl::MakeSpan(&total, 1));
+    if (!status.ok()) return status;
+    // `total` takes the old gradient along, which leaves after the lock.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (sum.node->tensor != nullptr) std::swap(sum.node->tensor->grad, total);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace holdfast::client

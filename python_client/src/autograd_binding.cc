@@ -84,8 +84,16 @@ void GradFnDealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+PyObject* NodeHook(PyObject*, PyObject*) {
+  return RaiseStatus(absl::UnimplementedError(
+      "holdfast has no hooks on grad_fn; use Tensor.register_hook, or "
+      "nn.Module.register_full_backward_hook."));
+}
+
 PyMethodDef g_grad_fn_methods[] = {
     {"name", GradFnName, METH_NOARGS, nullptr},
+    {"register_hook", NodeHook, METH_O, nullptr},
+    {"register_prehook", NodeHook, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_grad_fn_properties[] = {
@@ -249,6 +257,24 @@ PyObject* Grad(PyObject*, PyObject* args) {
     PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), item);
   }
   return tuple.release();
+}
+
+// (outputs, inputs)
+PyObject* DependsOnOthers(PyObject*, PyObject* args) {
+  PyObject *outputs_tuple, *inputs_tuple;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &outputs_tuple,
+                        &PyTuple_Type, &inputs_tuple)) {
+    return nullptr;
+  }
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> inputs;
+  if (!AsTensors(outputs_tuple, false, &outputs) ||
+      !AsTensors(inputs_tuple, false, &inputs)) {
+    return nullptr;
+  }
+  if (outputs.empty()) Py_RETURN_FALSE;
+  return PyBool_FromLong(
+      outputs[0]->session()->DependsOnOthers(outputs, inputs));
 }
 
 PyObject* RetainGrad(PyObject* self, PyObject*) {

@@ -24,6 +24,7 @@ PyObject* IsGradEnabled(PyObject* module, PyObject* unused);
 PyObject* SetGradMode(PyObject* module, PyObject* enabled);
 PyObject* Backward(PyObject* module, PyObject* args);
 PyObject* Grad(PyObject* module, PyObject* args);
+PyObject* DependsOnOthers(PyObject* module, PyObject* args);
 PyObject* RetainGrad(PyObject* tensor, PyObject* unused);
 
 }  // namespace holdfast::python

@@ -40,6 +40,7 @@ PyMethodDef* ModuleFunctions() {
       {"remove_hook", RemoveHook, METH_VARARGS, nullptr},
       {"restore_output", RestoreOutput, METH_VARARGS, nullptr},
       {"grad", Grad, METH_VARARGS, nullptr},
+      {"depends_on_others", DependsOnOthers, METH_VARARGS, nullptr},
   };
   AppendSessionFunctions(functions);
   AppendFactoryFunctions(functions);

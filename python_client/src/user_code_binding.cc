@@ -134,16 +134,19 @@ bool RaiseFromUserCode() {
 }
 
 PyObject* RecordFunction(PyObject*, PyObject* args) {
-  PyObject *context, *inputs_tuple, *outputs_tuple, *written_tuple;
+  PyObject *context, *inputs_tuple, *outputs_tuple, *written_tuple,
+      *behind_tuple;
   const char* name = nullptr;
-  if (!PyArg_ParseTuple(args, "OsO!O!O!", &context, &name, &PyTuple_Type,
+  if (!PyArg_ParseTuple(args, "OsO!O!O!O!", &context, &name, &PyTuple_Type,
                         &inputs_tuple, &PyTuple_Type, &outputs_tuple,
-                        &PyTuple_Type, &written_tuple)) {
+                        &PyTuple_Type, &written_tuple, &PyTuple_Type,
+                        &behind_tuple)) {
     return nullptr;
   }
-  std::vector<Tensor> inputs, outputs;
+  std::vector<Tensor> inputs, outputs, behind;
   if (!AsTensors(inputs_tuple, &inputs) ||
-      !AsTensors(outputs_tuple, &outputs)) {
+      !AsTensors(outputs_tuple, &outputs) ||
+      !AsTensors(behind_tuple, &behind)) {
     return nullptr;
   }
   std::vector<bool> written;
@@ -158,13 +161,13 @@ PyObject* RecordFunction(PyObject*, PyObject* args) {
   for (const Tensor& output : outputs) {
     if (output) session = output->session().get();
   }
-  if (session == nullptr) Py_RETURN_NONE;
+  if (session == nullptr) return PyLong_FromLong(0);
   auto code = std::make_shared<PythonCode>(PyRef::Borrowed(context),
                                            std::move(run), name);
-  const absl::Status status =
-      session->RecordFunction(std::move(code), inputs, outputs, written);
-  if (!status.ok()) return RaiseStatus(status);
-  Py_RETURN_NONE;
+  const absl::StatusOr<int64_t> leaves = session->RecordFunction(
+      std::move(code), inputs, outputs, written, behind);
+  if (!leaves.ok()) return RaiseStatus(leaves.status());
+  return PyLong_FromLongLong(*leaves);
 }
 
 PyObject* RegisterHook(PyObject*, PyObject* args) {

@@ -37,6 +37,9 @@ class FunctionCtx:
     _dirty = ()
     _constant = ()
     _materialize = True
+    # Results of forward with their history: forward used leaves that are no
+    # arguments, and backward must run for those, too.
+    _behind = ()
     needs_input_grad = ()
 
     def save_for_backward(self, *tensors):
@@ -141,10 +144,11 @@ class FunctionCtx:
                 f"function {self.name()} returned an incorrect number of gradients "
                 f"(expected {expected}, got {len(results)})"
             )
-        return tuple(
+        fitted = [
             self._fit(i, result, shape)
             for i, (result, shape) in enumerate(zip(results, self._inputs))
-        )
+        ]
+        return (*fitted, *(None,) * self._leaves_behind)
 
     def _fit(self, i, result, shape):
         if result is None:
@@ -269,7 +273,10 @@ def _record(cls, ctx, args, outputs):
     if getattr(cls.backward, "_once", False):
         results.append(None)
         written.append(False)
-    _C.record_function(ctx, cls.__name__, inputs, tuple(results), tuple(written))
+    ctx._leaves_behind = _C.record_function(
+        ctx, cls.__name__, inputs, tuple(results), tuple(written), ctx._behind
+    )
+    ctx._behind = ()
     return tuple(made)
 
 
