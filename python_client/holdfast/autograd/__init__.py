@@ -8,9 +8,11 @@ The tape is on the daemon; `backward` and `grad` are one message each.
 
 from holdfast import _C, missing
 from holdfast._registry import FUNCTIONS
-from holdfast.autograd import anomaly_mode
+from holdfast.autograd import anomaly_mode, backward_pass
 from holdfast.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from holdfast.autograd.backward_pass import BackwardPass
 from holdfast.autograd.function import Function, FunctionCtx
+from holdfast.autograd.gradcheck import gradcheck, gradgradcheck
 from holdfast.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -18,10 +20,11 @@ from holdfast.autograd.grad_mode import (
     set_grad_enabled,
 )
 from holdfast.autograd.variable import Variable
-from holdfast.errors import UnsupportedError
 
 is_grad_enabled = _C.is_grad_enabled
-__getattr__ = missing.module_getattr("torch.autograd", submodules=("profiler",))
+__getattr__ = missing.module_getattr(
+    "torch.autograd", submodules=("forward_ad", "functional", "graph", "profiler")
+)
 
 __all__ = [
     "Function",
@@ -31,6 +34,8 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
@@ -72,12 +77,13 @@ def _gradients(roots, gradients):
     return gradients
 
 
-def _run(call, *args, unused=()):
-    """The extension's backward or grad; in anomaly mode, watched."""
+def _run(this, call, *args, unused=()):
+    """The extension's backward or grad as pass `this`; in anomaly mode, watched."""
     if not anomaly_mode.is_anomaly_enabled():
-        return call(*args, False, *unused)
+        return backward_pass.run(this, call, *args, False, *unused)
+    check_nan = anomaly_mode.is_anomaly_check_nan_enabled()
     try:
-        return call(*args, anomaly_mode.is_anomaly_check_nan_enabled(), *unused)
+        return backward_pass.run(this, call, *args, check_nan, *unused)
     except RuntimeError as error:
         anomaly_mode.explain(error)
         raise
@@ -95,17 +101,21 @@ def backward(
 
     With `inputs` only to those. grad_tensors weight non-scalar tensors.
     """
-    roots = _tuple(tensors)
-    if inputs is not None and len(_tuple(inputs)) == 0:
+    roots, targets = _tuple(tensors), _tuple(inputs)
+    if inputs is not None and len(targets) == 0:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    this = BackwardPass(targets, is_grad=False)
     _run(
+        this,
         _C.backward,
         roots,
         _gradients(roots, grad_tensors),
-        _tuple(inputs),
+        targets,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
     )
+    for call in this.afterwards:
+        call()
 
 
 def grad(
@@ -119,16 +129,30 @@ def grad(
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of outputs with respect to inputs, a tuple."""
+    """The gradients of outputs with respect to inputs, a tuple.
+
+    is_grads_batched: grad_outputs and the results have one more dimension in
+    front; it is a loop of as many backwards.
+    """
     if is_grads_batched:
-        raise UnsupportedError("holdfast has no autograd.grad(is_grads_batched=True).")
+        return _batched_grad(
+            _tuple(outputs),
+            _tuple(inputs),
+            _tuple(grad_outputs),
+            create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
     roots, targets = _tuple(outputs), _tuple(inputs)
     for i, target in enumerate(targets):
         if not target.requires_grad:
             raise RuntimeError(
                 f"One of the differentiated Tensors does not require grad (input {i})"
             )
+    this = BackwardPass(targets, is_grad=True)
     gradients = _run(
+        this,
         _C.grad,
         roots,
         _gradients(roots, grad_outputs),
@@ -137,9 +161,37 @@ def grad(
         create_graph,
         unused=(materialize_grads if allow_unused is None else allow_unused,),
     )
+    for more in this.more:
+        gradients = tuple(
+            a if b is None else b if a is None else a + b
+            for a, b in zip(gradients, more)
+        )
     if materialize_grads:
         gradients = tuple(
             _C.ops.full(tuple(x.shape), 0, dtype=x.dtype) if g is None else g
             for g, x in zip(gradients, targets)
         )
     return gradients
+
+
+def _batched_grad(outputs, inputs, grad_outputs, retain_graph, **options):
+    sizes = {len(g) if g is not None and g.dim() else None for g in grad_outputs}
+    if len(sizes) != 1 or not isinstance(size := sizes.pop(), int) or size == 0:
+        raise RuntimeError(
+            "is_grads_batched=True: every grad_output must have the same batch "
+            "dimension in front, of one or more. Got "
+            f"{[None if g is None else list(g.shape) for g in grad_outputs]}."
+        )
+    rows = [
+        grad(
+            outputs,
+            inputs,
+            [g[i] for g in grad_outputs],
+            retain_graph or i + 1 < size,
+            **options,
+        )
+        for i in range(size)
+    ]
+    from holdfast.shapes import stack
+
+    return tuple(None if parts[0] is None else stack(parts) for parts in zip(*rows))
