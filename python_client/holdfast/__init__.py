@@ -94,6 +94,7 @@ __getattr__ = missing.module_getattr(
         "daemon",
         "distributed",
         "fft",
+        "func",
         "fx",
         "jit",
         "nn",
@@ -107,6 +108,7 @@ __getattr__ = missing.module_getattr(
         "load": "serialization",
         "save": "serialization",
         "autocast": "amp",
+        "vmap": "func",
         **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
     },
 )
