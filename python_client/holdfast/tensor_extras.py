@@ -9,6 +9,7 @@ import weakref
 from holdfast import _C
 from holdfast._registry import function, method, overload
 from holdfast.autograd import backward as _backward
+from holdfast.autograd import backward_pass
 from holdfast.creation import _from_bytes
 from holdfast.errors import UnsupportedError
 from holdfast.shapes import unbind
@@ -122,6 +123,37 @@ def register_hook(self, hook):
             "cannot register a hook on a tensor that doesn't require gradient"
         )
     return _HookHandle(self, hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self, hook):
+    """Backward calls `hook(self)` when this leaf's .grad has its new value.
+
+    All such hooks run when the whole backward is done, in the order in which the
+    gradients arrived; grad() calls none. Returns a handle with `remove()`.
+    """
+    if not self.requires_grad:
+        raise RuntimeError(
+            "cannot register a hook on a tensor that doesn't require gradient"
+        )
+    if not self.is_leaf:
+        raise RuntimeError(
+            "post accumulate grad hooks cannot be registered on non-leaf tensors"
+        )
+    leaf = weakref.ref(self)
+
+    def call():
+        tensor = leaf()
+        if tensor is not None and handle._hook is not None:
+            hook(tensor)
+
+    def arrived(gradient):
+        this = backward_pass.current()
+        if this is not None and not this.is_grad:
+            this.afterwards.append(call)
+
+    handle = _HookHandle(self, arrived)
+    return handle
 
 
 @method

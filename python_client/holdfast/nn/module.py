@@ -6,9 +6,9 @@
 from collections import OrderedDict
 
 import holdfast
-from holdfast.errors import UnsupportedError
 
 from ..utils.hooks import RemovableHandle
+from .backward_hooks import BackwardHooks
 from .module_state import StateMixin
 from .module_tree import TreeMixin
 from .parameter import Buffer, Parameter
@@ -47,6 +47,8 @@ class Module(TreeMixin, StateMixin):
             _forward_hooks_always_called=OrderedDict(),
             _forward_pre_hooks=OrderedDict(),
             _forward_pre_hooks_with_kwargs=OrderedDict(),
+            _backward_hooks=OrderedDict(),
+            _backward_pre_hooks=OrderedDict(),
         )
 
     def forward(self, *args, **kwargs):
@@ -56,7 +58,12 @@ class Module(TreeMixin, StateMixin):
         )
 
     def __call__(self, *args, **kwargs):
-        if not (self._forward_hooks or self._forward_pre_hooks):
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+        ):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 
@@ -78,12 +85,16 @@ class Module(TreeMixin, StateMixin):
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
         called = set()
+        backward = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            backward = BackwardHooks(self)
+            args = backward.watch_inputs(args)
         try:
             result = self.forward(*args, **kwargs)
             for key, hook in list(self._forward_hooks.items()):
                 called.add(key)
                 result = self._run_forward_hook(key, hook, args, kwargs, result)
-            return result
+            return result if backward is None else backward.watch_outputs(result)
         except Exception:
             for key in self._forward_hooks_always_called:
                 if key not in called and key in self._forward_hooks:
@@ -136,12 +147,26 @@ class Module(TreeMixin, StateMixin):
         return handle
 
     def register_full_backward_hook(self, hook, prepend=False):
-        raise UnsupportedError(
-            "holdfast has no nn.Module.register_full_backward_hook; use "
-            "register_forward_hook, or autograd.grad for the gradients."
-        )
+        """Calls `hook(module, grad_input, grad_output)` in backward.
 
-    register_backward_hook = register_full_backward_hook
+        Both are tuples: a gradient or None per positional argument of forward and
+        per result (a tensor or a tuple). It may return other gradients of the
+        arguments, as many. Without an argument that requires a gradient it is
+        called with None for each. Returns a removable handle.
+        """
+        return _registered(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Calls `hook(module, grad_output)` in backward before the module's own.
+
+        It may return other gradients of the results. Returns a removable handle.
+        """
+        return _registered(self._backward_pre_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook):
+        """register_full_backward_hook: PyTorch's old kind saw only the gradients of
+        the module's last op."""
+        return self.register_full_backward_hook(hook)
 
     # ---- attributes
 
@@ -287,6 +312,14 @@ class Module(TreeMixin, StateMixin):
             return f"{self._get_name()}({lines[0]})"
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)" if body else self._get_name() + "()"
+
+
+def _registered(hooks, hook, prepend):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
 def _type_name(value):
