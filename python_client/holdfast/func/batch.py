@@ -42,8 +42,8 @@ def _mapped_dim(x, dim, name):
     if not -x.dim() <= dim < x.dim():
         raise ValueError(
             f"vmap({name}): Got in_dim={dim} for some input, but that input is a "
-            f"Tensor of dimensionality {x.dim()} so expected in_dim to satisfy -{x.dim()} <= "
-            f"in_dim < {x.dim()}."
+            f"Tensor of dimensionality {x.dim()} so expected in_dim to satisfy "
+            f"-{x.dim()} <= in_dim < {x.dim()}."
         )
     return dim % x.dim()
 

@@ -131,7 +131,7 @@ def stack_module_state(models):
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if any(type(m) is not type(models[0]) for m in models):
+    if len({type(m) for m in models}) > 1:
         raise RuntimeError(
             "stack_module_state: Expected all models to be of the same class."
         )

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Support for training programs: `utils.data` and hook handles."""
+"""Support for training programs: `utils.data`, `utils.checkpoint`, hook handles."""
+
+from holdfast.missing import module_getattr
 
 from . import data, hooks
 
-__all__ = ["data", "hooks"]
+__all__ = ["checkpoint", "data", "hooks"]
+
+__getattr__ = module_getattr("torch.utils", submodules=("checkpoint",))
