@@ -71,6 +71,65 @@ def test_truncated_normal():
     assert abs(mean - 0.2296) < 0.02 and abs(deviation - 0.7206) < 0.02
 
 
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3), (4, 2, 3, 3), (1, 6)])
+def test_orthogonal(shape):
+    for dtype in (holdfast.float32, holdfast.float64):
+        x = nn.Parameter(holdfast.empty(shape, dtype=dtype))
+        assert nn.init.orthogonal_(x, gain=2) is x and x.is_leaf
+        flat = x.detach().reshape((shape[0], -1))
+        if flat.shape[0] > flat.shape[1]:
+            flat = flat.mT
+        expected = 4 * holdfast.eye(flat.shape[0], dtype=dtype)
+        assert holdfast.allclose(flat @ flat.mT, expected, atol=1e-5)
+
+
+def test_orthogonal_is_uniform():
+    """Rotations of the plane by any angle, and reflections, come as often."""
+    drawn = [nn.init.orthogonal_(holdfast.empty(2, 2)) for _ in range(400)]
+    drawn = holdfast.stack(drawn)
+    # Every element has mean 0 and variance 1/2; a half are reflections.
+    assert drawn.mean(0).abs().max().item() < 0.15
+    assert abs((drawn**2).mean(0)[0, 0].item() - 0.5) < 0.1
+    turned = (holdfast.linalg.det(drawn) > 0).float().mean().item()
+    assert 0.4 < turned < 0.6
+
+
+def test_orthogonal_refuses():
+    with pytest.raises(ValueError, match="2 or more dimensions"):
+        nn.init.orthogonal_(holdfast.empty(3))
+    assert nn.init.orthogonal_(holdfast.empty(0, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 3), (4, 2, 3, 3), (2, 3, 3, 5, 1)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_dirac(shape, groups):
+    peer = pytest.importorskip("torch")
+    x = nn.init.dirac_(holdfast.full(shape, 7.0), groups)
+    assert x.tolist() == peer.nn.init.dirac_(peer.empty(shape), groups).tolist()
+
+
+def test_dirac_refuses():
+    with pytest.raises(ValueError, match="3, 4, or 5"):
+        nn.init.dirac_(holdfast.empty(3, 3))
+    with pytest.raises(ValueError, match="divisible by groups. Got 3"):
+        nn.init.dirac_(holdfast.empty(3, 3, 3), 2)
+
+
+def test_sparse():
+    x = nn.init.sparse_(holdfast.empty(50, 40), 0.31, std=2.0)
+    assert ((x == 0).sum(0) == 16).all().item()  # ceil(15.5) in each column
+    kept = x[x != 0]
+    _, deviation = moments(kept)
+    assert abs(deviation / 2 - 1) < 0.1
+    rows = (x == 0).sum(1)
+    assert rows.min().item() < rows.max().item()  # not the same ones everywhere
+    assert nn.init.sparse_(holdfast.empty(3, 2), 1.0).abs().sum().item() == 0
+    with pytest.raises(ValueError, match="2 dimensions"):
+        nn.init.sparse_(holdfast.empty(3), 0.5)
+    with pytest.raises(ValueError, match="sparsity must be"):
+        nn.init.sparse_(holdfast.empty(3, 3), 1.5)
+
+
 def test_parameters_stay_leaves():
     weight = nn.Parameter(holdfast.empty(4, 4))
     nn.init.kaiming_uniform_(weight)

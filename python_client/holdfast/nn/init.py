@@ -82,6 +82,72 @@ def eye_(tensor):
         return tensor.copy_(holdfast.eye(*tensor.shape, dtype=tensor.dtype))
 
 
+def dirac_(tensor, groups=1):
+    """A convolution's weight [out, in, ...] of 3 to 5 dimensions that hands on as
+    many input channels as it can, in each group. ValueError for other shapes."""
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError(
+            "Only tensors with 3, 4, or 5 dimensions are supported. "
+            f"Got {tensor.dim()} dimensions."
+        )
+    outputs, inputs, *window = tuple(tensor.shape)
+    if groups < 1 or outputs % groups:
+        raise ValueError(
+            f"dim 0 must be divisible by groups. Got {outputs} and groups={groups}."
+        )
+    each = outputs // groups
+    channels = holdfast.eye(each, inputs, dtype=tensor.dtype).repeat(groups, 1)
+    with holdfast.no_grad():
+        tensor.zero_()
+        if tensor.numel():
+            tensor[(..., *(size // 2 for size in window))] = channels
+        return tensor
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """A (half) orthogonal matrix times gain: the rows, or the columns if there are
+    more rows, are orthogonal, with all dimensions but the first as one (Saxe et al.
+    2013). ValueError for fewer than 2 dimensions."""
+    if tensor.dim() < 2:
+        raise ValueError(
+            "Only tensors with 2 or more dimensions are supported. "
+            f"Got {tensor.dim()} dimensions."
+        )
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    # 16-bit floats have no factorisation.
+    wide = tensor.dtype if tensor.dtype is holdfast.float64 else holdfast.float32
+    size = (max(rows, columns), min(rows, columns))
+    with holdfast.no_grad():
+        normal = holdfast.randn(size, dtype=wide, generator=generator)
+        q, r = holdfast.linalg.qr(normal)
+        # Signs that make the distribution uniform (Mezzadri 2006).
+        q = q * holdfast.where(r.diagonal() < 0, -1.0, 1.0)
+        q = q if rows >= columns else q.mT
+        return tensor.copy_((q * gain).reshape(tuple(tensor.shape)))
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal numbers, and ceil(sparsity * rows) zeros in each column of a matrix
+    (Martens 2010). ValueError unless it is 2-D and 0 <= sparsity <= 1."""
+    if tensor.dim() != 2:
+        raise ValueError(
+            "Only tensors with 2 dimensions are supported. "
+            f"Got {tensor.dim()} dimensions."
+        )
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"sparsity must be in [0, 1]. Got {sparsity}.")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with holdfast.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        # The ranks of random numbers are a permutation of each column.
+        order = holdfast.rand((rows, columns), generator=generator).argsort(0)
+        return tensor.masked_fill_(order < zeros, 0.0)
+
+
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform numbers of the deviation that Glorot & Bengio 2010 derive."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
