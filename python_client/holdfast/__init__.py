@@ -93,6 +93,7 @@ __getattr__ = missing.module_getattr(
         "cuda",
         "daemon",
         "distributed",
+        "distributions",
         "fft",
         "func",
         "fx",

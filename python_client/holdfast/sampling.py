@@ -80,21 +80,30 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
             "cannot sample n_sample > prob_dist.size(-1) samples without "
             f"replacement. Got {num_samples} > {input.size(-1)}."
         )
-    from holdfast import searchsorted, topk
+    from holdfast import topk
 
     weights = input.detach().double()
     _check_weights(weights, 1 if replacement else num_samples)
     if replacement:
-        steps = _ops.cumsum(weights, -1)
-        total = _ops.unsqueeze(_ops.select(steps, -1, -1), -1)
-        draws = _ops.rand(
-            (*input.shape[:-1], num_samples), dtype=_C.float64, generator=generator
-        )
-        # Rounding must not reach the total, which no index lies behind.
-        draws = _ops.minimum(draws * total, _ops.nextafter(total, 0.0))
-        return searchsorted(steps, draws, right=True)
+        return drawn_with_replacement(weights, num_samples, generator)
     noise = -_ops.log(_uniform(weights, _C.float64, generator)) + _TINY
     return topk(_ops.log(weights) - _ops.log(noise), num_samples, -1)[1]
+
+
+def drawn_with_replacement(weights, num_samples, generator=None):
+    """multinomial() with replacement of weights that need no check: where they are
+    negative or not finite the indices are any of 0 .. C-1."""
+    from holdfast import searchsorted
+
+    steps = _ops.cumsum(_ops.to(weights, _C.float64), -1)
+    total = _ops.unsqueeze(_ops.select(steps, -1, -1), -1)
+    draws = _ops.rand(
+        (*weights.shape[:-1], num_samples), dtype=_C.float64, generator=generator
+    )
+    # Rounding must not reach the total, which no index lies behind.
+    draws = _ops.minimum(draws * total, _ops.nextafter(total, 0.0))
+    found = searchsorted(steps, draws, right=True)
+    return _ops.clamp(found, 0, weights.shape[-1] - 1)
 
 
 def _check_weights(weights, needed):

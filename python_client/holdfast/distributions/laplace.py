@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The Laplace distribution."""
+
+import math
+
+import holdfast
+from holdfast import _C
+from holdfast.distributions import constraints
+from holdfast.distributions.distribution import Distribution
+from holdfast.distributions.parameters import broadcast_scalars, open_uniform
+
+_ops = _C.ops
+
+
+class Laplace(Distribution):
+    """Numbers around loc with density exp(-|x - loc| / scale) / (2 scale)."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _batch_parameters = ("loc", "scale")
+
+    def __init__(self, loc, scale, validate_args=None):
+        (self.loc, self.scale), batch_shape = broadcast_scalars(loc, scale)
+        super().__init__(batch_shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return 2 * self.scale**2
+
+    @property
+    def stddev(self):
+        return math.sqrt(2) * self.scale
+
+    def rsample(self, sample_shape=()):
+        # Above 0 and not above 1, so that the logarithm is finite.
+        drawn = open_uniform(self._extended_shape(sample_shape), self.loc)
+        half = _ops.minimum(drawn, 1 - drawn)
+        tiny = holdfast.finfo(self.loc.dtype).tiny
+        size = -_ops.log(_ops.clamp(2 * half, tiny, None))
+        return self.loc + self.scale * size * _ops.sign(drawn - 0.5)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -_ops.log(2 * self.scale) - _ops.abs(value - self.loc) / self.scale
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = (value - self.loc) / self.scale
+        return 0.5 - 0.5 * _ops.sign(distance) * _ops.expm1(-_ops.abs(distance))
+
+    def icdf(self, value):
+        term = value - 0.5
+        side = _ops.sign(term) * _ops.log1p(-2 * _ops.abs(term))
+        return self.loc - self.scale * side
+
+    def entropy(self):
+        return 1 + _ops.log(2 * self.scale)
