@@ -344,3 +344,6 @@ def test_missing_names_fail_by_name():
     with pytest.raises(NotImplementedError, match="torch.distributions.VonMises"):
         D.VonMises
     assert not hasattr(D, "Wishart")
+    for module, name in ((D.transforms, "CatTransform"), (D.constraints, "cat")):
+        with pytest.raises(NotImplementedError, match=f"torch.distributions.*{name}"):
+            getattr(module, name)

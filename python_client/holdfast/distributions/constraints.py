@@ -10,6 +10,7 @@ without arguments (`positive`) are instances.
 
 from holdfast import _C
 from holdfast.elementwise import isclose
+from holdfast.missing import module_getattr
 
 _ops = _C.ops
 
@@ -377,3 +378,5 @@ simplex = _Simplex()
 square = _Square()
 symmetric = _Symmetric()
 unit_interval = interval(0.0, 1.0)
+
+__getattr__ = module_getattr("torch.distributions.constraints")

@@ -283,6 +283,15 @@ class IndependentTransform(Transform):
     def sign(self):
         return self.base_transform.sign
 
+    def __eq__(self, other):
+        return (
+            isinstance(other, IndependentTransform)
+            and self.base_transform == other.base_transform
+            and self.reinterpreted_batch_ndims == other.reinterpreted_batch_ndims
+        )
+
+    __hash__ = object.__hash__
+
     def _require_rank(self, x, rank):
         if x.dim() < rank:
             raise ValueError(f"Too few dimensions on input. Got {x.dim()} < {rank}.")

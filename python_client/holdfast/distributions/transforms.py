@@ -15,6 +15,7 @@ from holdfast.distributions.transform import (
     IndependentTransform,
     Transform,
 )
+from holdfast.missing import module_getattr
 from holdfast.nn.functional import softplus
 
 _ops = _C.ops
@@ -259,3 +260,5 @@ class AffineTransform(Transform):
 
 
 identity_transform = ComposeTransform([])
+
+__getattr__ = module_getattr("torch.distributions.transforms")
