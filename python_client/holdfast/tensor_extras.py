@@ -179,7 +179,7 @@ def __complex__(self):
 
 @method
 def __format__(self, spec):
-    if self.dim() == 0 and spec:
+    if self.dim() == 0:
         return format(self.item(), spec)
     return format(repr(self), spec)
 

@@ -143,6 +143,8 @@ def test_conversions(torch):
     assert bool(torch.tensor(0.0)) is False
     assert [10, 20, 30][torch.tensor(1)] == 20
     assert f"{torch.tensor(1.23456):.2f}" == "1.23"
+    assert f"{torch.tensor(1.5)} {torch.tensor(True)}" == "1.5 True"
+    assert f"{torch.tensor([1.5])}" == "tensor([1.5000])"
     assert round(float(torch.tensor(1.5)), 1) == 1.5
     with pytest.raises(TypeError, match="index"):
         [1][torch.tensor(0.0)]

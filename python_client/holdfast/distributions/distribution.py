@@ -241,7 +241,5 @@ class Distribution:
             value = self.__dict__.get(name)
             if value is not None:
                 shown = value if value.numel() == 1 else value.shape
-                if not value.dim():
-                    shown = value.item()
                 parts.append(f"{name}: {shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
