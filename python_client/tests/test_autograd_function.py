@@ -234,6 +234,20 @@ def test_backward_inside_a_hook(torch):
     assert x.grad.tolist() == [216.0]
 
 
+def test_a_backward_inside_a_hook_adds_to_the_same_leaf(torch):
+    x = torch.tensor([2.0], requires_grad=True)
+
+    def hook(gradient):
+        with torch.enable_grad():
+            (x * x).backward()
+        assert x.grad.tolist() == [4.0]
+
+    y = x * 3
+    y.register_hook(hook)
+    y.backward()
+    assert x.grad.tolist() == [7.0]
+
+
 def test_a_hook_that_runs_the_same_graph_again(torch):
     x = torch.tensor([2.0], requires_grad=True)
     h = x * x

@@ -243,6 +243,7 @@ def test_tied_parameters_change_together(torch):
     call = torch.func.functional_call
     two = torch.eye(2) * 2
     assert call(model, {"0.weight": two}, x).tolist() == [[4.0, 4.0]]
+    assert call is torch.nn.utils.stateless.functional_call
     one = torch.eye(2)
     values = {"0.weight": two, "1.weight": one}
     with pytest.raises(ValueError, match="tied"):
