@@ -3,10 +3,12 @@
 """Clients that die: their memory comes back, others do not notice."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 
+import pytest
 from programs import run_client, start_client, wait_until
 
 HOLD_100_MB = """
@@ -17,6 +19,16 @@ holdfast.synchronize()
 print("ready", flush=True)
 while True:  # killed in the middle of submitting
     u = t[0] + 1
+"""
+
+SURVIVE = """
+import holdfast
+x = holdfast.ones(10)
+for i in range(20000):
+    x = x + 1
+    if i == 100:
+        print("running", flush=True)
+print(x.sum().item())
 """
 
 
@@ -114,16 +126,7 @@ def test_many_kills_leave_nothing(daemon):
 
 
 def test_killed_client_does_not_disturb_another(daemon, transport):
-    code = """
-import holdfast
-x = holdfast.ones(10)
-for i in range(20000):
-    x = x + 1
-    if i == 100:
-        print("running", flush=True)
-print(x.sum().item())
-"""
-    survivor = start_client(code, daemon.address(transport))
+    survivor = start_client(SURVIVE, daemon.address(transport))
     assert survivor.stdout.readline().strip() == "running"
     victim = start_client(
         HOLD_100_MB.format(address=daemon.address("shm")), daemon.address("shm")
@@ -157,6 +160,71 @@ holdfast.connect({address!r}, session="mine", attach=True)
 print(holdfast.kept("w").tolist())
 """
     assert run_client(attach, address).strip() == "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0]"
+
+
+DIE_IN_CODE = """
+import os, signal, holdfast
+holdfast.connect({address!r}, {session})
+x = holdfast.ones(25_000_000, requires_grad=True)
+y = x * 2
+
+class Double(holdfast.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        (x.detach() * 2).sum().item()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def hook(gradient):
+    gradient.sum().item()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if {in_hook}:
+    y.register_hook(hook)
+else:
+    y = Double.apply(y)
+print("ready", flush=True)
+y.sum().backward()
+"""
+
+
+@pytest.mark.parametrize("in_hook", [True, False], ids=["hook", "function"])
+def test_sigkill_inside_user_code_gives_memory_back(daemon, transport, in_hook):
+    """The daemon waits for an answer that nobody will give."""
+    pid = daemon.process.pid
+    daemon.check_alive()
+    before = resident_bytes(pid)
+    address = daemon.address(transport)
+    code = DIE_IN_CODE.format(address=address, session="grace=0", in_hook=in_hook)
+    survivor = start_client(SURVIVE, address)
+    assert survivor.stdout.readline().strip() == "running"
+    client = start_client(code, address)
+    assert client.stdout.readline().strip() == "ready"
+    assert client.wait(60) == -signal.SIGKILL
+    wait_until(lambda: resident_bytes(pid) < before + 50_000_000, 5, "memory is back")
+    out, _ = survivor.communicate(timeout=120)
+    assert float(out) == 200010.0
+    daemon.check_alive()
+
+
+def test_a_session_outlives_a_client_killed_inside_its_hook(daemon, transport):
+    address = daemon.address(transport)
+    session = "session='mine', grace=60"
+    code = DIE_IN_CODE.format(address=address, session=session, in_hook=True)
+    code = code.replace("print(", "holdfast.keep('x', x)\nprint(")
+    client = start_client(code, address)
+    assert client.stdout.readline().strip() == "ready"
+    assert client.wait(60) == -signal.SIGKILL
+    attach = f"""
+import holdfast
+holdfast.connect({address!r}, session="mine", attach=True)
+x = holdfast.kept("x")
+(x * 3).sum().backward()
+print(x.sum().item(), x.grad.mean().item())
+"""
+    assert run_client(attach, address).split() == ["25000000.0", "3.0"]
 
 
 def test_private_daemon_ends_with_its_program(tmp_path):
