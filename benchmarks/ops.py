@@ -1,151 +1,35 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""60 representative ops at three sizes, time against PyTorch's.
+"""Representative ops at three sizes, time against PyTorch's.
 
 Sizes are 1e3, 1e6 and 3e7 float32 elements (of the largest operand); matrix and
 neural ops have typical shapes. Each figure is the best of several rounds, a round
-being as many calls as take a few milliseconds, submitted and executed. The
-geometric mean of the ratios should be at most 1, and no op above 1.5. For
-memory-bound ops the table adds the bandwidth relative to a copy's.
+being as many calls as take a few milliseconds, submitted and executed. The two
+sides take turns op by op, each in a process of its own, so that a machine whose
+speed changes changes both. The geometric mean of the ratios should be at most 1,
+and no op above 1.5.
 
-  --only TEXT   cases whose name contains TEXT
+For memory-bound ops the table adds the share of memory's bandwidth that they
+reach, measured by two threads that copy blocks with memcpy; bytes read and
+written count.
+
+  --only REGEX  cases whose name it is found in, such as "sum" or "^add, 1e6"
+  --rounds N    take turns N times, and the best of each side
 """
 
 import json
 import math
+import os
+import re
+import subprocess
 import sys
+import threading
 import time
 
 import daemon
+import op_calls
 import peer
 import report
-
-SIZES = {"1e3": 1000, "1e6": 1_000_000, "3e7": 30_000_000}
-# Arrays read and written, for the bandwidth of memory-bound ops.
-TRAFFIC = {"add": 3, "mul scalar": 2, "copy": 2, "relu": 2, "where": 3.25, "add_": 3}
-
-
-def elementwise(torch, n):
-    """name -> a call without arguments, on operands of n elements."""
-    side = max(1, int(math.sqrt(n)))
-    a, b = torch.rand(n) + 0.5, torch.rand(n) + 0.5
-    # Written in place, and kept from growing: functions are slow on huge values.
-    target, zeros = torch.rand(n), torch.zeros(n)
-    square = torch.rand(side, side)
-    row = torch.rand(side)
-    mask = a > 1.0
-    whole = (a * 100).long()
-    index = (torch.rand(n) * n).long()
-    rows = (torch.rand(side) * side).long()
-    cases = {
-        "add": lambda: a + b,
-        "add_": lambda: target.add_(zeros),
-        "mul scalar": lambda: a * 1.5,
-        "div": lambda: a / b,
-        "pow 2": lambda: a**2,
-        "maximum": lambda: torch.maximum(a, b),
-        "add row": lambda: square + row,
-        "add transposed": lambda: square + square.t(),
-        "gt": lambda: a > b,
-        "where": lambda: torch.where(mask, a, b),
-        "clamp": lambda: a.clamp(0.6, 1.2),
-        "abs": lambda: a.abs(),
-        "relu": lambda: a.relu(),
-        "exp": lambda: a.exp(),
-        "log": lambda: a.log(),
-        "sqrt": lambda: a.sqrt(),
-        "sin": lambda: a.sin(),
-        "tanh": lambda: a.tanh(),
-        "sigmoid": lambda: a.sigmoid(),
-        "erf": lambda: a.erf(),
-        "atan2": lambda: torch.atan2(a, b),
-        "lgamma": lambda: a.lgamma(),
-        "floor_divide int": lambda: whole // 7,
-        "to int64": lambda: a.long(),
-        "copy": lambda: a.clone(),
-        "contiguous of t": lambda: square.t().contiguous(),
-        "cat": lambda: torch.cat([a, b]),
-        "flip": lambda: a.flip(0),
-        "roll": lambda: a.roll(1),
-        "tril": lambda: square.tril(),
-        "sum": lambda: a.sum(),
-        "sum rows": lambda: square.sum(0),
-        "sum columns": lambda: square.sum(1),
-        "mean columns": lambda: square.mean(1),
-        "var": lambda: a.var(),
-        "max": lambda: a.max(),
-        "argmax columns": lambda: square.argmax(1),
-        "norm": lambda: a.norm(),
-        "prod columns": lambda: square.prod(1),
-        "cumsum": lambda: a.cumsum(0),
-        "logsumexp": lambda: square.logsumexp(1),
-        "softmax": lambda: square.softmax(1),
-        "index rows": lambda: square[rows],
-        "gather": lambda: a.gather(0, index),
-        "index_add": lambda: a.index_add(0, index, b),
-        "masked_fill": lambda: a.masked_fill(mask, 0.0),
-        "mask read": lambda: a[mask],
-        "rand": lambda: torch.rand(n),
-        "randn": lambda: torch.randn(n),
-    }
-    if n <= 1_000_000:
-        cases["sort"] = lambda: a.sort()
-        cases["topk"] = lambda: a.topk(10)
-    return cases
-
-
-def shaped(torch):
-    f = torch.nn.functional
-    m, v = torch.rand(512, 512), torch.rand(512)
-    batch = torch.rand(32, 64, 64)
-    image = torch.rand(16, 32, 28, 28)
-    kernel, deep = torch.rand(64, 32, 3, 3), torch.rand(32, 1, 3, 3)
-    signal, filters = torch.rand(16, 32, 256), torch.rand(64, 32, 5)
-    tokens = torch.rand(32, 128, 256)
-    weight, bias = torch.rand(256), torch.rand(256)
-    mean, spread = torch.zeros(32), torch.ones(32)
-    q = torch.rand(4, 8, 128, 64)
-    labels = (torch.rand(512) * 512).long()
-    table, words = torch.rand(10000, 128), (torch.rand(32, 128) * 10000).long()
-    spd = m @ m.t() + torch.eye(512) * 512
-    return {
-        "matmul 512": lambda: m @ m,
-        "matvec 512": lambda: m @ v,
-        "bmm 32x64x64": lambda: torch.bmm(batch, batch),
-        "linear": lambda: f.linear(tokens, torch_weight(torch), None),
-        "conv2d 3x3": lambda: f.conv2d(image, kernel, padding=1),
-        "conv2d depthwise": lambda: f.conv2d(image, deep, padding=1, groups=32),
-        "conv1d": lambda: f.conv1d(signal, filters),
-        "max_pool2d": lambda: f.max_pool2d(image, 2),
-        "avg_pool2d": lambda: f.avg_pool2d(image, 2),
-        "interpolate bilinear": lambda: f.interpolate(
-            image, scale_factor=2, mode="bilinear"
-        ),
-        "batch_norm": lambda: f.batch_norm(image, mean, spread, training=True),
-        "layer_norm": lambda: f.layer_norm(tokens, (256,), weight, bias),
-        "gelu": lambda: f.gelu(tokens),
-        "silu": lambda: f.silu(tokens),
-        "cross_entropy": lambda: f.cross_entropy(m, labels),
-        "embedding": lambda: f.embedding(words, table),
-        "attention": lambda: attention(torch, q),
-        "cholesky 512": lambda: torch.linalg.cholesky(spd),
-        "solve 512": lambda: torch.linalg.solve(spd, v),
-        "svd 512": lambda: torch.linalg.svdvals(m),
-    }
-
-
-_WEIGHTS = {}
-
-
-def torch_weight(torch):
-    if torch not in _WEIGHTS:
-        _WEIGHTS[torch] = torch.rand(512, 256)
-    return _WEIGHTS[torch]
-
-
-def attention(torch, q):
-    scores = (q @ q.transpose(-2, -1) * 0.125).softmax(-1)
-    return scores @ q
 
 
 def seconds(call, synchronize, budget):
@@ -168,61 +52,146 @@ def seconds(call, synchronize, budget):
     return best
 
 
-def measure(torch, args, synchronize):
-    torch.manual_seed(0)
-    budget = 0.03 if args.quick else 0.15
+class Side:
+    """One library's calls; those of one group of op_calls are alive at a time."""
+
+    def __init__(self, torch, synchronize, budget):
+        self.torch, self.synchronize, self.budget = torch, synchronize, budget
+        self.group, self.cases = None, {}
+
+    def names(self, group):
+        if group != self.group:
+            self.cases = {}  # its memory first
+            self.torch.manual_seed(0)
+            self.group, self.cases = group, op_calls.calls(self.torch, group)
+        return list(self.cases)
+
+    def time(self, group, name):
+        self.names(group)
+        return seconds(self.cases[name], self.synchronize, self.budget)
+
+
+class Peer:
+    """PyTorch in a process of its own, or nothing where it cannot be imported."""
+
+    def __init__(self, budget):
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), "--peer", str(budget)],
+            env=dict(os.environ, OMP_NUM_THREADS=str(peer.threads())),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.present = self.process.stdout.readline().strip() == "ready"
+        if not self.present:
+            print("PyTorch was not measured (see above)", file=sys.stderr)
+
+    def time(self, group, name):
+        if not self.present:
+            return None
+        print(json.dumps([group, name]), file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+def serve_peer(budget):
+    """Times what standard input asks for, a line each."""
+    import torch
+
+    torch.set_num_threads(peer.threads())
+    side = Side(torch, lambda: None, budget)
+    print("ready", flush=True)
+    with torch.no_grad():
+        for line in sys.stdin:
+            print(side.time(*json.loads(line)), flush=True)
+    return 0
+
+
+def copy_bandwidth(n_bytes=120_000_000):
+    """Bytes read and written per second by memcpy, on all threads."""
+    import numpy
+
+    parts = peer.threads()
+    source = numpy.ones(n_bytes // 8)
+    target = numpy.zeros_like(source)
+    pairs = list(
+        zip(numpy.array_split(target, parts), numpy.array_split(source, parts))
+    )
+
+    def run():  # numpy copies without the interpreter's lock
+        threads = [threading.Thread(target=numpy.copyto, args=p) for p in pairs]
+        start = time.perf_counter()
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return time.perf_counter() - start
+
+    return 2 * source.nbytes / min(run() for _ in range(10))
+
+
+def measure(args, ours, theirs):
+    """{"add, 1e6": (seconds, PyTorch's seconds or None)}"""
     results = {}
-    groups = [] if args.quick else [("shapes", shaped(torch))]
-    for label, n in SIZES.items():
-        if not args.quick or n <= 1_000_000:
-            groups.append((label, None))
-    for label, cases in groups:
-        if cases is None:
-            cases = elementwise(torch, SIZES[label])
-        for name, call in cases.items():
-            full = f"{name}, {label}"
-            if args.only in full:
-                results[full] = seconds(call, synchronize, budget)
-                print(f"  {full}: {results[full] * 1e6:.1f} us", file=sys.stderr)
+    for group in op_calls.GROUPS:
+        if args.quick and group in ("shapes", "3e7"):
+            continue
+        for name in ours.names(group):
+            full = f"{name}, {group}"
+            if not re.search(args.only, full):
+                continue
+            pairs = [
+                (theirs.time(group, name), ours.time(group, name))
+                for _ in range(args.rounds)
+            ]
+            own = min(p[1] for p in pairs)
+            other = min(p[0] for p in pairs) if theirs.present else None
+            results[full] = own, other
+            ratio = f" {own / other:.2f}" if other else ""
+            print(f"  {full}: {own * 1e6:.1f} us{ratio}", file=sys.stderr)
     return results
 
 
 def main():
     p = report.parser(__doc__)
-    p.add_argument("--peer", action="store_true", help="measure PyTorch here")
-    p.add_argument("--only", default="", help="cases whose name contains this")
+    p.add_argument("--peer", type=float, metavar="BUDGET", help="be PyTorch's side")
+    p.add_argument(
+        "--only", default="", metavar="REGEX", help="cases whose name it is found in"
+    )
+    p.add_argument("--rounds", type=int, default=1, help="turns per case")
     args = p.parse_args()
     if args.peer:
-        import torch
-
-        torch.set_num_threads(peer.threads())
-        with torch.no_grad():
-            print(json.dumps(measure(torch, args, lambda: None)))
-        return 0
-    forward = (["--quick"] if args.quick else []) + ["--only", args.only]
-    theirs = peer.measure("ops.py", *forward)
+        return serve_peer(args.peer)
     import holdfast
+    import holdfast.linalg
     import holdfast.nn
 
+    budget = 0.03 if args.quick else 0.1
     r = report.Report(f"ops: {peer.threads()} threads, PyTorch {peer.version()}")
+    bandwidth = copy_bandwidth()
+    theirs = Peer(budget)
     with daemon.running() as d:
         holdfast.connect("unix:" + d["socket"])
         with holdfast.no_grad():
-            ours = measure(holdfast, args, holdfast.synchronize)
+            side = Side(holdfast, holdfast.synchronize, budget)
+            results = measure(args, side, theirs)
+            side.cases = {}
         holdfast.disconnect()
+    theirs.close()
     ratios = []
-    for name, value in ours.items():
-        other = theirs.get(name)
-        r.add(name, value * 1e6, "us", other and other * 1e6, target_ratio=1.5)
+    for name, (own, other) in results.items():
+        r.add(name, own * 1e6, "us", other and other * 1e6, target_ratio=1.5)
         if other:
-            ratios.append(value / other)
-    copy = ours.get("copy, 3e7")
-    for op, arrays in TRAFFIC.items():
-        if copy and f"{op}, 3e7" in ours:
-            share = (arrays / ours[f"{op}, 3e7"]) / (2 / copy) * 100
-            r.add(
-                f"{op}, 3e7: of a copy's bandwidth", share, "%", target=80, higher=True
-            )
+            ratios.append(own / other)
+    for op, share in op_calls.TRAFFIC.items():
+        if f"{op}, 3e7" in results:
+            moved = share * 2 * 4 * op_calls.SIZES["3e7"]
+            reached = moved / results[f"{op}, 3e7"][0] / bandwidth * 100
+            r.add(f"{op}, 3e7: of memory bandwidth", reached, "%", None, 80, None, True)
+    r.add("memory bandwidth (memcpy)", bandwidth / 1e9, "GB/s")
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         r.add("geometric mean of the ratios", mean, "x", target=1.0)
