@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/elementwise_stamps.h"
 #include "ops/complex.h"
 #include "ops/half.h"
 #include "ops/host_device.h"
@@ -340,54 +341,10 @@ HOLDFAST_HD T Clamp(T a, T low, T high) {
 
 namespace op {
 
-#define HOLDFAST_DEFINE_UNARY(name, types, expression) \
-  struct name {                                        \
-    using Types = types;                               \
-    template <typename T>                              \
-    using Result = T;                                  \
-    template <typename T>                              \
-    static HOLDFAST_HD T Apply(T a) {                  \
-      return expression;                               \
-    }                                                  \
-  };
-#define HOLDFAST_DEFINE_UNARY_PREDICATE(name, types, expression) \
-  struct name {                                                  \
-    using Types = types;                                         \
-    template <typename T>                                        \
-    using Result = bool;                                         \
-    template <typename T>                                        \
-    static HOLDFAST_HD bool Apply(T a) {                         \
-      return expression;                                         \
-    }                                                            \
-  };
-#define HOLDFAST_DEFINE_BINARY(name, types, expression) \
-  struct name {                                         \
-    using Types = types;                                \
-    template <typename T>                               \
-    using Result = T;                                   \
-    template <typename T>                               \
-    static HOLDFAST_HD T Apply(T a, T b) {              \
-      return expression;                                \
-    }                                                   \
-  };
-#define HOLDFAST_DEFINE_BINARY_PREDICATE(name, types, expression) \
-  struct name {                                                   \
-    using Types = types;                                          \
-    template <typename T>                                         \
-    using Result = bool;                                          \
-    template <typename T>                                         \
-    static HOLDFAST_HD bool Apply(T a, T b) {                     \
-      return expression;                                          \
-    }                                                             \
-  };
 HOLDFAST_UNARY_OPS(HOLDFAST_DEFINE_UNARY)
 HOLDFAST_UNARY_PREDICATES(HOLDFAST_DEFINE_UNARY_PREDICATE)
 HOLDFAST_BINARY_OPS(HOLDFAST_DEFINE_BINARY)
 HOLDFAST_BINARY_PREDICATES(HOLDFAST_DEFINE_BINARY_PREDICATE)
-#undef HOLDFAST_DEFINE_UNARY
-#undef HOLDFAST_DEFINE_UNARY_PREDICATE
-#undef HOLDFAST_DEFINE_BINARY
-#undef HOLDFAST_DEFINE_BINARY_PREDICATE
 
 }  // namespace op
 
@@ -398,6 +355,18 @@ template <>
 inline constexpr bool kDividesIntegers<op::floor_divide> = true;
 template <>
 inline constexpr bool kDividesIntegers<op::remainder> = true;
+
+// Ops that are made of a quotient rounded towards zero and what it leaves; a
+// device may compute these two in its own way.
+enum class DivisionResult { kNone, kFloor, kRemainder, kTruncatedRemainder };
+template <typename Op>
+inline constexpr DivisionResult kDivisionResult = DivisionResult::kNone;
+template <>
+inline constexpr DivisionResult kDivisionResult<op::floor_divide> =
+    DivisionResult::kFloor;
+template <>
+inline constexpr DivisionResult kDivisionResult<op::remainder> =
+    DivisionResult::kRemainder;
 
 }  // namespace elementwise
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "kernels/cpu/division_loop.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/vector_math.h"
@@ -136,7 +137,10 @@ struct BinaryBody {
     const T* a = static_cast<const T*>(in_a);
     const T* b = static_cast<const T*>(in_b);
     R* out = static_cast<R*>(result);
-    if constexpr (Op::Types::template kPadded<T>) {
+    if constexpr (elementwise::kDivisionResult<Op> !=
+                  elementwise::DivisionResult::kNone) {
+      DivisionLoop<Op>(a, b, out, n);
+    } else if constexpr (Op::Types::template kPadded<T>) {
       static_assert(std::is_same_v<R, T>);
       constexpr int64_t kLanes = kVectorBytes / sizeof(T);
       alignas(kVectorBytes) T padded_a[kLanes];

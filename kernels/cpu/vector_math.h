@@ -15,6 +15,9 @@
 #define HOLDFAST_SIMD_MATH(name)                                     \
   __attribute__((simd("notinbranch"))) double name(double) noexcept; \
   __attribute__((simd("notinbranch"))) float name##f(float) noexcept;
+#define HOLDFAST_SIMD_MATH_2(name)                                           \
+  __attribute__((simd("notinbranch"))) double name(double, double) noexcept; \
+  __attribute__((simd("notinbranch"))) float name##f(float, float) noexcept;
 extern "C" {
 HOLDFAST_SIMD_MATH(exp)
 HOLDFAST_SIMD_MATH(expm1)
@@ -36,10 +39,12 @@ HOLDFAST_SIMD_MATH(acosh)
 HOLDFAST_SIMD_MATH(atanh)
 HOLDFAST_SIMD_MATH(exp2)
 HOLDFAST_SIMD_MATH(log10)
-__attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
-__attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
+HOLDFAST_SIMD_MATH_2(pow)
+HOLDFAST_SIMD_MATH_2(atan2)
+HOLDFAST_SIMD_MATH_2(hypot)
 }
 #undef HOLDFAST_SIMD_MATH
+#undef HOLDFAST_SIMD_MATH_2
 #endif
 #endif
 
