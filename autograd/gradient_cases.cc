@@ -149,10 +149,8 @@ void AddBinary(Cases& cases) {
 
 void AddReductions(Cases& cases) {
   const std::pair<const char*, OpId> ops[] = {
-      {"sum", OpId::sum},
-      {"mean", OpId::mean},
-      {"amax", OpId::amax},
-      {"amin", OpId::amin},
+      {"sum", OpId::sum},   {"nansum", OpId::nansum}, {"mean", OpId::mean},
+      {"amax", OpId::amax}, {"amin", OpId::amin},
   };
   for (const auto& [name, op] : ops) {
     const std::string n = name;

@@ -198,7 +198,7 @@ bool ComputeReduction(const Attrs& attrs, const std::vector<Dense>& in,
                 });
     return true;
   }
-  const bool sums = op == OpId::sum || op == OpId::mean;
+  const bool sums = op == OpId::sum || op == OpId::nansum || op == OpId::mean;
   if (!sums && op != OpId::amax && op != OpId::amin) return false;
   const TensorSpec spec = ContiguousSpec(DType::kFloat64, in[0].shape);
   const TensorSpec* specs[] = {&spec};
@@ -214,7 +214,7 @@ bool ComputeReduction(const Attrs& attrs, const std::vector<Dense>& in,
     double& y = out[0].at(Reduced(i, mask, attrs.Bool("keepdim")));
     const double x = in[0].at(i);
     if (sums) {
-      y += x;
+      y += op == OpId::nansum && x != x ? 0 : x;
     } else if (sign * x > sign * y) {
       y = x;
     }

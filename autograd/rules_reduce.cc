@@ -64,6 +64,12 @@ void SpreadOverEquals(GradContext& c) {
 // g
 HOLDFAST_GRAD(sum) { c.Set(0, Spread(c, c.grad())); }
 
+// g where x is a number: NaN is not equal to itself
+HOLDFAST_GRAD(nansum, Bit(0)) {
+  const Value number = Equal(c, c.input(0), c.input(0));
+  c.Set(0, Where(c, number, Spread(c, c.grad()), int64_t{0}));
+}
+
 // g / (elements per result)
 HOLDFAST_GRAD(mean) { c.Set(0, Spread(c, Div(c, c.grad(), Count(c)))); }
 

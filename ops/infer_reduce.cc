@@ -83,6 +83,23 @@ HOLDFAST_INFER(InferMean) {
   return Reduce(attrs, inputs, dtype, out);
 }
 
+HOLDFAST_INFER(InferNansum) {
+  const DType dtype = inputs[0]->dtype;
+  if (!IsFloat(dtype)) {
+    return Invalid(attrs, inputs, "nansum of floating point only. Got ",
+                   TorchTypeName(dtype));
+  }
+  return Reduce(attrs, inputs, dtype, out);
+}
+
+HOLDFAST_INFER(InferCountNonzero) {
+  uint64_t mask = 0;
+  absl::Status s = ReducedDims(attrs, inputs, &mask);
+  if (!s.ok()) return s;
+  AddReduced(DType::kInt64, *inputs[0], mask, /*keepdim=*/false, out);
+  return absl::OkStatus();
+}
+
 HOLDFAST_INFER(InferAmax) {
   uint64_t mask = 0;
   absl::Status s = ReducedDims(attrs, inputs, &mask);

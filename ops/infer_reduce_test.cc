@@ -62,6 +62,21 @@ TEST(InferMeanTest, FloatsOnly) {
               HasSubstr("could not infer output dtype"));
 }
 
+TEST(InferNansumTest, FloatsOnly) {
+  EXPECT_EQ(Infer("nansum", {"f64[2,3]"}, {{"dim", 1}, {"keepdim", true}}),
+            "f64[2,1]");
+  EXPECT_THAT(Infer("nansum", {"i64[2]"}),
+              HasSubstr("nansum of floating point only. Got Long"));
+}
+
+TEST(InferCountNonzeroTest, CountsAreInt64) {
+  EXPECT_EQ(Infer("count_nonzero", {"bool[2,3]"}), "i64[]");
+  EXPECT_EQ(Infer("count_nonzero", {"f32[2,3,4]"}, {{"dim", Dims{0, -1}}}),
+            "i64[3]");
+  EXPECT_THAT(Infer("count_nonzero", {"f32[2,3]"}, {{"dim", 2}}),
+              HasSubstr("Dimension out of range"));
+}
+
 TEST(InferAmaxTest, EmptyDimensionsHaveNoLargestElement) {
   EXPECT_EQ(Infer("amax", {"i32[2,3]"}, {{"dim", 1}}), "i32[2]");
   EXPECT_EQ(Infer("amin", {"bool[2,3]"}), "bool[]");

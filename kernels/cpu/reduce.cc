@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// sum, mean, amax, amin, all, any.
+// sum, nansum, mean, count_nonzero, amax, amin, all, any.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -189,6 +189,29 @@ HOLDFAST_CPU_KERNEL(sum) {
 }
 HOLDFAST_CPU_KERNEL(mean) {
   return SumAny(context, attrs, inputs[0], outputs[0], /*mean=*/true);
+}
+HOLDFAST_CPU_KERNEL(nansum) {
+  ReducePlan plan;
+  absl::Status s = MakeReducePlan(*inputs[0].spec, DimsAttr(attrs), &plan);
+  if (!s.ok()) return s;
+  if (plan.outputs == 0) return absl::OkStatus();
+  return DispatchFloat(inputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return ReduceTo<SumOf<T, NotNan>, T>(context, plan, inputs[0], outputs[0],
+                                         1.0);
+  });
+}
+HOLDFAST_CPU_KERNEL(count_nonzero) {
+  ReducePlan plan;
+  absl::Status s = MakeReducePlan(*inputs[0].spec, DimsAttr(attrs), &plan);
+  if (!s.ok()) return s;
+  if (plan.outputs == 0) return absl::OkStatus();
+  const DType type = inputs[0].spec->dtype;
+  return DispatchWithComplex(type, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return ReduceTo<CountNonzero<T>, int64_t>(context, plan, inputs[0],
+                                              outputs[0], 1.0);
+  });
 }
 HOLDFAST_CPU_KERNEL(amax) {
   return Extremes<true>(context, attrs, inputs[0], outputs[0]);

@@ -11,56 +11,6 @@
 namespace holdfast {
 namespace {
 
-// Sums of F(x), blocks of which are summed in T: short enough for its
-// precision.
-template <typename T, typename F>
-struct SumOf {
-  using In = T;
-  using Acc = double;
-  static constexpr int kLanes = 256 / sizeof(T);
-  static HOLDFAST_INLINE double Init() { return 0; }
-  static HOLDFAST_INLINE double One(const T& x) { return F::Of(x); }
-  static HOLDFAST_INLINE double Combine(double a, double b) { return a + b; }
-  static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
-    constexpr int64_t kBlock = 2048;
-    double total = 0;
-    int64_t i = 0;
-    while (i + kLanes <= n) {
-      const int64_t end = std::min(n, i + kBlock);
-      T lanes[kLanes] = {};
-      for (; i + kLanes <= end; i += kLanes) {
-        for (int j = 0; j < kLanes; ++j) lanes[j] += F::Of(p[i + j]);
-      }
-      for (int width = kLanes / 2; width >= 4; width /= 2) {
-        for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
-      }
-      total += (double{lanes[0]} + lanes[1]) + (double{lanes[2]} + lanes[3]);
-    }
-    for (; i < n; ++i) total += F::Of(p[i]);
-    return total;
-  }
-  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
-                                      int64_t cols, double* acc) {
-    constexpr int64_t kRows = 32, kCols = 64;
-    for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
-      const int64_t end = std::min(rows, r0 + kRows);
-      for (int64_t j0 = 0; j0 < cols; j0 += kCols) {
-        T lanes[kCols] = {};
-        const int64_t width = std::min(kCols, cols - j0);
-        for (int64_t r = r0; r < end; ++r) {
-          const T* row = p + r * stride + j0;
-          if (width == kCols) {
-            for (int j = 0; j < kCols; ++j) lanes[j] += F::Of(row[j]);
-          } else {
-            for (int64_t j = 0; j < width; ++j) lanes[j] += F::Of(row[j]);
-          }
-        }
-        for (int64_t j = 0; j < width; ++j) acc[j0 + j] += lanes[j];
-      }
-    }
-  }
-};
-
 struct Square {
   template <typename T>
   static HOLDFAST_INLINE T Of(T x) {

@@ -15,32 +15,63 @@ template <typename T>
 struct ProdFloat {
   using In = T;
   using Acc = double;
+  static constexpr int64_t kRows = 16;  // factors in a row in T
   static HOLDFAST_INLINE double Init() { return 1; }
   static HOLDFAST_INLINE double One(const T& x) { return SumDouble<T>::One(x); }
   static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
   static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
     // Blocks in T; doubles have no wider type to gain from.
     constexpr int kLanes = 256 / sizeof(T);
-    constexpr int64_t kBlock = 16 * kLanes;
+    constexpr int kStep = kLanes / 4;
+    constexpr int64_t kBlock = kRows * kLanes;
     double product = 1;
     int64_t i = 0;
-    while (i + kLanes <= n) {
+    while (i + kStep <= n) {
       const int64_t end = std::min(n, i + kBlock);
       T lanes[kLanes];
       for (int j = 0; j < kLanes; ++j) lanes[j] = 1;
       for (; i + kLanes <= end; i += kLanes) {
         for (int j = 0; j < kLanes; ++j) lanes[j] *= p[i + j];
       }
-      double block[4] = {1, 1, 1, 1};
-      for (int j = 0; j < kLanes; ++j) block[j % 4] *= lanes[j];
-      product *= (block[0] * block[1]) * (block[2] * block[3]);
+      if (i < end) {
+        ForRest<kLanes / 2, kStep>(
+            i, end, [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
+              lanes[j] *= p[at];
+            });
+        i = end;
+      }
+      double wide[kStep];
+      for (int j = 0; j < kStep; ++j) wide[j] = lanes[j];
+      for (int part = kStep; part < kLanes; part += kStep) {
+        for (int j = 0; j < kStep; ++j) wide[j] *= lanes[part + j];
+      }
+      FoldLanes<kStep, 1>(wide, [](double a, double b)
+                                    HOLDFAST_INLINE_LAMBDA { return a * b; });
+      product *= wide[0];
     }
     for (; i < n; ++i) product *= p[i];
     return product;
   }
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
                                       int64_t cols, double* acc) {
-    PlainColumns<ProdFloat>(p, rows, stride, cols, acc);
+    constexpr int64_t kCols = 256 / sizeof(T);
+    for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+      const int64_t end = std::min(rows, r0 + kRows);
+      int64_t j0 = 0;
+      for (; j0 + kCols <= cols; j0 += kCols) {
+        T lanes[kCols];
+        for (int j = 0; j < kCols; ++j) lanes[j] = 1;
+        for (int64_t r = r0; r < end; ++r) {
+          const T* row = p + r * stride + j0;
+          for (int j = 0; j < kCols; ++j) lanes[j] *= row[j];
+        }
+        for (int j = 0; j < kCols; ++j) acc[j0 + j] *= lanes[j];
+      }
+      for (int64_t r = r0; r < end && j0 < cols; ++r) {
+        const T* row = p + r * stride;
+        for (int64_t j = j0; j < cols; ++j) acc[j] *= row[j];
+      }
+    }
   }
 };
 

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// sum, mean, amax, amin, argmax, argmin, all, any, cumsum against plain loops.
+// sum, nansum, mean, count_nonzero, amax, amin, argmax, argmin, all, any,
+// cumsum against plain loops.
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -75,6 +77,9 @@ double Any(const std::vector<double>& v) {
   }
   return 0;
 }
+double CountNonzero(const std::vector<double>& v) {
+  return static_cast<double>(v.size() - std::count(v.begin(), v.end(), 0.0));
+}
 double ArgMax(const std::vector<double>& v) {
   size_t best = 0;
   for (size_t i = 1; i < v.size(); ++i) {
@@ -90,12 +95,50 @@ double ArgMin(const std::vector<double>& v) {
   return static_cast<double>(best);
 }
 
+// The error of float32 sums does not grow with their length.
+TEST(ReduceTest, LongFloatSumsAreAccurate) {
+  constexpr int64_t kRows = 3001, kCols = 4003;  // 1.2e7 elements
+  const TestTensor t(DType::kFloat32, {kRows, kCols});
+  std::vector<double> columns(kCols), rows(kRows);
+  double total = 0;
+  uint32_t state = 1;
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    state = state * 1664525 + 1013904223;
+    const float value = static_cast<float>(state >> 8) * 0x1p-24f + 1e-4f;
+    t.data<float>()[i] = value;
+    total += value;
+    rows[i / kCols] += value;
+    columns[i % kCols] += value;
+  }
+  const auto expect = [](const TestTensor& got, const double* expected) {
+    for (int64_t i = 0; i < got.numel(); ++i) {
+      ASSERT_NEAR(got.Get(i), expected[i], 1e-6 * expected[i]);
+    }
+  };
+  for (OpId op : {OpId::sum, OpId::nansum}) {
+    const TestTensor all = Op(op, {}, {t}, 1);
+    expect(all, &total);
+    EXPECT_EQ(all.Get(0), Op(op, {}, {t}, 2).Get(0));
+    EXPECT_EQ(all.Get(0), Op(op, {}, {t}, 3).Get(0));
+    for (int dim : {0, 1}) {
+      const AttrList along = {{"dim", AttrValue(Dims{dim})}};
+      const TestTensor one = Op(op, along, {t}, 1);
+      expect(one, dim == 0 ? columns.data() : rows.data());
+      EXPECT_EQ(one.Values(), Op(op, along, {t}, 2).Values());
+    }
+  }
+}
+
 TEST(ReduceTest, EveryTypeLayoutAndDimension) {
   const std::vector<Dims> all_dims = {{},     {0},    {1},    {2},      {-1},
                                       {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}};
-  const std::pair<OpId, Fold> ops[] = {{OpId::sum, Sum},  {OpId::amax, Max},
-                                       {OpId::amin, Min}, {OpId::all, All},
-                                       {OpId::any, Any},  {OpId::mean, Mean}};
+  const std::pair<OpId, Fold> ops[] = {{OpId::sum, Sum},
+                                       {OpId::amax, Max},
+                                       {OpId::amin, Min},
+                                       {OpId::all, All},
+                                       {OpId::any, Any},
+                                       {OpId::mean, Mean},
+                                       {OpId::count_nonzero, CountNonzero}};
   for (DType dtype : kTypes) {
     for (const Dims& size : {Dims{3, 5, 7}, Dims{4, 70, 33}}) {
       int layout = 0;

@@ -49,12 +49,45 @@ HOLDFAST_INLINE void PlainColumns(const typename R::In* __restrict p,
   }
 }
 
+// Combines kWidth lanes into the first kTo, halving them. The widths are
+// constants: lanes in a loop over widths would live in memory.
+template <int kWidth, int kTo, typename T, typename F>
+HOLDFAST_INLINE void FoldLanes(T* lanes, const F& combine) {
+  if constexpr (kWidth > kTo) {
+    constexpr int kHalf = kWidth / 2;
+    for (int j = 0; j < kHalf; ++j) {
+      lanes[j] = combine(lanes[j], lanes[j + kHalf]);
+    }
+    FoldLanes<kHalf, kTo>(lanes, combine);
+  }
+}
+
+// Calls take(lane, i) for elements [begin, end), fewer than 2 * kWidth: what a
+// loop over all lanes leaves over. By halves, the last under a mask: one after
+// the other they would take as long as the loop did.
+template <int kWidth, int kLeast, typename F>
+HOLDFAST_INLINE void ForRest(int64_t begin, int64_t end, const F& take) {
+  if constexpr (kWidth >= kLeast) {
+    if (begin + kWidth <= end) {
+      for (int j = 0; j < kWidth; ++j) take(j, begin + j);
+      begin += kWidth;
+    }
+    ForRest<kWidth / 2, kLeast>(begin, end, take);
+  } else {
+    const int64_t rest = end - begin;
+    for (int j = 0; j < kLeast; ++j) {
+      if (j < rest) take(j, begin + j);
+    }
+  }
+}
+
 // Row in terms of One and Combine, in kLanes independent chains.
 template <typename R, int kLanes>
 HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
+  constexpr int kStep = kLanes / 4;
   typename R::Acc result = R::Init();
   int64_t i = 0;
-  if (n >= kLanes) {
+  if (n >= kStep) {
     typename R::Acc lanes[kLanes];
     for (int j = 0; j < kLanes; ++j) lanes[j] = R::Init();
     for (; i + kLanes <= n; i += kLanes) {
@@ -62,52 +95,65 @@ HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
         lanes[j] = R::Combine(lanes[j], R::One(p[i + j]));
       }
     }
-    for (int width = kLanes / 2; width > 0; width /= 2) {
-      for (int j = 0; j < width; ++j) {
-        lanes[j] = R::Combine(lanes[j], lanes[j + width]);
-      }
-    }
+    ForRest<kLanes / 2, kStep>(i, n,
+                               [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
+                                 lanes[j] = R::Combine(lanes[j], R::One(p[at]));
+                               });
+    i = n;
+    FoldLanes<kLanes, 1>(
+        lanes, [](typename R::Acc a, typename R::Acc b)
+                   HOLDFAST_INLINE_LAMBDA { return R::Combine(a, b); });
     result = lanes[0];
   }
   for (; i < n; ++i) result = R::Combine(result, R::One(p[i]));
   return result;
 }
 
-// float in, float or double out. Blocks short enough for float's precision are
-// summed in float at full speed, and the blocks in double.
-struct SumFloat {
-  using In = float;
+// Sums of F::Of(x), of float or double, into double. Blocks short enough for
+// T's precision are summed in T at full speed, and the blocks in double.
+template <typename T, typename F>
+struct SumOf {
+  using In = T;
   using Acc = double;
-  static constexpr int kLanes = 128;
-  static constexpr int64_t kBlock = 4096;  // 32 additions in a row, no more
+  static constexpr int kLanes = 512 / sizeof(T);
+  static constexpr int kStep = 64 / sizeof(T);
   static HOLDFAST_INLINE double Init() { return 0; }
-  static HOLDFAST_INLINE double One(float x) { return x; }
+  static HOLDFAST_INLINE double One(const T& x) { return F::Of(x); }
   static HOLDFAST_INLINE double Combine(double a, double b) { return a + b; }
-  static HOLDFAST_INLINE double Row(const float* p, int64_t n) {
+  static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
+    constexpr int64_t kBlock = 32 * kLanes;  // 36 additions in a row, no more
     double total = 0;
     int64_t i = 0;
-    while (i + kLanes <= n) {
+    while (i + kStep <= n) {
       const int64_t end = std::min(n, i + kBlock);
-      float lanes[kLanes] = {};
+      T lanes[kLanes] = {};
       for (; i + kLanes <= end; i += kLanes) {
-        for (int j = 0; j < kLanes; ++j) lanes[j] += p[i + j];
+        for (int j = 0; j < kLanes; ++j) lanes[j] += F::Of(p[i + j]);
       }
-      for (int width = kLanes / 2; width >= 8; width /= 2) {
-        for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+      if (i < end) {
+        ForRest<kLanes / 2, kStep>(
+            i, end, [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
+              lanes[j] += F::Of(p[at]);
+            });
+        i = end;
       }
-      double block[2] = {};
-      for (int j = 0; j < 8; ++j) block[j & 1] += lanes[j];
-      total += block[0] + block[1];
+      const auto add = [](auto a, auto b)
+                           HOLDFAST_INLINE_LAMBDA { return a + b; };
+      FoldLanes<kLanes, 8>(lanes, add);
+      double block[8];
+      for (int j = 0; j < 8; ++j) block[j] = lanes[j];
+      FoldLanes<8, 1>(block, add);
+      total += block[0];
     }
     double rest[2] = {};
     for (; i + 2 <= n; i += 2) {
-      rest[0] += p[i];
-      rest[1] += p[i + 1];
+      rest[0] += F::Of(p[i]);
+      rest[1] += F::Of(p[i + 1]);
     }
-    if (i < n) rest[0] += p[i];
+    if (i < n) rest[0] += F::Of(p[i]);
     return total + (rest[0] + rest[1]);
   }
-  static HOLDFAST_INLINE void Columns(const float* p, int64_t rows,
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows,
                                       int64_t row_stride, int64_t cols,
                                       double* acc) {
     constexpr int64_t kRows = 32, kCols = 64;
@@ -115,25 +161,39 @@ struct SumFloat {
       const int64_t end = std::min(rows, r0 + kRows);
       int64_t j0 = 0;
       for (; j0 + kCols <= cols; j0 += kCols) {
-        float lanes[kCols] = {};
+        T lanes[kCols] = {};
         for (int64_t r = r0; r < end; ++r) {
-          const float* row = p + r * row_stride + j0;
-          for (int j = 0; j < kCols; ++j) lanes[j] += row[j];
+          const T* row = p + r * row_stride + j0;
+          for (int j = 0; j < kCols; ++j) lanes[j] += F::Of(row[j]);
         }
         for (int j = 0; j < kCols; ++j) acc[j0 + j] += lanes[j];
       }
       if (j0 < cols) {
-        float lanes[kCols] = {};
+        T lanes[kCols] = {};
         const int64_t rest = cols - j0;
         for (int64_t r = r0; r < end; ++r) {
-          const float* row = p + r * row_stride + j0;
-          for (int64_t j = 0; j < rest; ++j) lanes[j] += row[j];
+          const T* row = p + r * row_stride + j0;
+          for (int64_t j = 0; j < rest; ++j) lanes[j] += F::Of(row[j]);
         }
         for (int64_t j = 0; j < rest; ++j) acc[j0 + j] += lanes[j];
       }
     }
   }
 };
+
+struct Itself {
+  template <typename T>
+  static HOLDFAST_INLINE T Of(T x) {
+    return x;
+  }
+};
+struct NotNan {
+  template <typename T>
+  static HOLDFAST_INLINE T Of(T x) {
+    return x == x ? x : T{0};
+  }
+};
+using SumFloat = SumOf<float, Itself>;
 
 // Any type into double.
 template <typename T>
@@ -185,6 +245,50 @@ struct SumInt {
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
                                       int64_t cols, uint64_t* acc) {
     PlainColumns<SumInt>(p, rows, stride, cols, acc);
+  }
+};
+
+// Elements that are not zero.
+template <typename T>
+struct CountNonzero {
+  using In = T;
+  using Acc = uint64_t;
+  static HOLDFAST_INLINE uint64_t Init() { return 0; }
+  static HOLDFAST_INLINE uint64_t One(const T& x) {
+    return LoadElement(&x) != T{};
+  }
+  static HOLDFAST_INLINE uint64_t Combine(uint64_t a, uint64_t b) {
+    return a + b;
+  }
+  // Narrow counters, as many of which fit in a vector as elements do.
+  static HOLDFAST_INLINE uint64_t Row(const T* p, int64_t n) {
+    constexpr int64_t kBlock = 1 << 20;
+    uint64_t total = 0;
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t end = std::min(n, i + kBlock);
+      uint32_t count = 0;
+      for (int64_t j = i; j < end; ++j) count += LoadElement(p + j) != T{};
+      total += count;
+    }
+    return total;
+  }
+  static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
+                                      int64_t cols, uint64_t* acc) {
+    constexpr int64_t kRows = 64, kCols = 64;
+    for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+      const int64_t end = std::min(rows, r0 + kRows);
+      for (int64_t j0 = 0; j0 < cols; j0 += kCols) {
+        const int64_t width = std::min(kCols, cols - j0);
+        uint32_t counts[kCols] = {};
+        for (int64_t r = r0; r < end; ++r) {
+          const T* row = p + r * stride + j0;
+          for (int64_t j = 0; j < width; ++j) {
+            counts[j] += LoadElement(row + j) != T{};
+          }
+        }
+        for (int64_t j = 0; j < width; ++j) acc[j0 + j] += counts[j];
+      }
+    }
   }
 };
 

@@ -179,6 +179,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum with NaN as 0."""
     if not input.is_floating_point():
         return _ops.sum(input, dim, keepdim, dtype=dtype)
+    if dtype is None or dtype == input.dtype:
+        return _ops.nansum(input, dim, keepdim)
     return _ops.sum(
         _ops.where(_ops.isnan(input), 0.0, input), dim, keepdim, dtype=dtype
     )
@@ -197,12 +199,6 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     real = _ops.logical_not(_ops.isnan(input))
     count = _ops.sum(_ops.to(real, input.dtype), dim, keepdim)
     return nansum(input, dim, keepdim) / count
-
-
-@both(out=True)
-def count_nonzero(input, dim=None):
-    """Number of elements that are not zero."""
-    return _ops.sum(_ops.ne(input, 0), dim)
 
 
 @overload("softmax")
