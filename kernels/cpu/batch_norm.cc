@@ -33,6 +33,24 @@ Layout LayoutOf(const TensorSpec& input) {
   return l;
 }
 
+// The five inputs of either op, contiguous; absent ones stay so.
+struct Operands {
+  TensorSpec specs[5];
+  TensorView views[5];
+};
+
+absl::Status MakeOperands(KernelContext& context,
+                          absl::Span<const TensorView> inputs, DType dtype,
+                          Operands* operands) {
+  for (int i = 0; i < 5; ++i) {
+    if (!inputs[i].present()) continue;
+    absl::Status s = MakeContiguous(context, inputs[i], dtype,
+                                    &operands->specs[i], &operands->views[i]);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
 // Calls block(first, count) for ranges of channels, a tile at a time where
 // channels are columns.
 template <typename Block>
@@ -232,22 +250,17 @@ struct Backward {
 HOLDFAST_CPU_KERNEL(batch_norm) {
   const TensorSpec& spec = *inputs[0].spec;
   const Layout l = LayoutOf(spec);
-  TensorSpec specs[5];
-  TensorView views[5];
-  for (int i = 0; i < 5; ++i) {
-    if (!inputs[i].present()) continue;
-    absl::Status s =
-        MakeContiguous(context, inputs[i], spec.dtype, &specs[i], &views[i]);
-    if (!s.ok()) return s;
-  }
+  Operands in;
+  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
+  if (!s.ok()) return s;
   return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const Forward<T> forward = {l,
-                                views[0].as<T>(),
-                                views[1].as<T>(),
-                                views[2].as<T>(),
-                                views[3].as<T>(),
-                                views[4].as<T>(),
+                                in.views[0].as<T>(),
+                                in.views[1].as<T>(),
+                                in.views[2].as<T>(),
+                                in.views[3].as<T>(),
+                                in.views[4].as<T>(),
                                 outputs[0].as<T>(),
                                 outputs[1].as<T>(),
                                 outputs[2].as<T>(),
@@ -261,22 +274,17 @@ HOLDFAST_CPU_KERNEL(batch_norm) {
 HOLDFAST_CPU_KERNEL(batch_norm_backward) {
   const TensorSpec& spec = *inputs[1].spec;
   const Layout l = LayoutOf(spec);
-  TensorSpec specs[5];
-  TensorView views[5];
-  for (int i = 0; i < 5; ++i) {
-    if (!inputs[i].present()) continue;
-    absl::Status s =
-        MakeContiguous(context, inputs[i], spec.dtype, &specs[i], &views[i]);
-    if (!s.ok()) return s;
-  }
+  Operands in;
+  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
+  if (!s.ok()) return s;
   return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const Backward<T> backward = {l,
-                                  views[0].as<T>(),
-                                  views[1].as<T>(),
-                                  views[2].as<T>(),
-                                  views[3].as<T>(),
-                                  views[4].as<T>(),
+                                  in.views[0].as<T>(),
+                                  in.views[1].as<T>(),
+                                  in.views[2].as<T>(),
+                                  in.views[3].as<T>(),
+                                  in.views[4].as<T>(),
                                   outputs[0].as<T>(),
                                   outputs[1].as<T>(),
                                   outputs[2].as<T>(),

@@ -40,127 +40,108 @@ struct CellStep {
   T* r_grad;
 };
 
-// Gates i, f, g, o.
-template <typename T>
-struct LstmForward {
+// The loop over a sample's units. Cell::Unit(s, j, n) takes unit j of n.
+template <typename T, typename Cell>
+struct CellLoop {
   static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
     const CellStep<T> s = *step;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T i = CellSigmoid(s.x[j] + s.r[j]);
-      const T f = CellSigmoid(s.x[n + j] + s.r[n + j]);
-      const T g = CellTanh(s.x[2 * n + j] + s.r[2 * n + j]);
-      const T o = CellSigmoid(s.x[3 * n + j] + s.r[3 * n + j]);
-      const T c = f * s.c[j] + i * g;
-      const T h = o * CellTanh(c);
-      s.gates[j] = i;
-      s.gates[n + j] = f;
-      s.gates[2 * n + j] = g;
-      s.gates[3 * n + j] = o;
-      s.c[j] = c;
-      s.cells[j] = c;
-      s.h[j] = h;
-      s.out[j] = h;
-    }
+    for (int64_t j = 0; j < n; ++j) Cell::Unit(s, j, n);
     return 0;
   }
 };
 
+// Gates i, f, g, o.
 template <typename T>
-struct LstmBackward {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
-    const CellStep<T> s = *step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T i = s.gates[j], f = s.gates[n + j];
-      const T g = s.gates[2 * n + j], o = s.gates[3 * n + j];
-      const T t = CellTanh(s.cells[j]);
-      const T dh = s.hidden_grad[j];
-      const T dc = s.cell_grad[j] + dh * o * (T(1) - t * t);
-      s.x_grad[j] = dc * g * i * (T(1) - i);
-      s.x_grad[n + j] = dc * s.c_before[j] * f * (T(1) - f);
-      s.x_grad[2 * n + j] = dc * i * (T(1) - g * g);
-      s.x_grad[3 * n + j] = dh * t * o * (T(1) - o);
-      s.cell_grad[j] = dc * f;
-      s.hidden_grad[j] = 0;
-    }
-    return 0;
+struct LstmForward : CellLoop<T, LstmForward<T>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+    const T i = CellSigmoid(s.x[j] + s.r[j]);
+    const T f = CellSigmoid(s.x[n + j] + s.r[n + j]);
+    const T g = CellTanh(s.x[2 * n + j] + s.r[2 * n + j]);
+    const T o = CellSigmoid(s.x[3 * n + j] + s.r[3 * n + j]);
+    const T c = f * s.c[j] + i * g;
+    const T h = o * CellTanh(c);
+    s.gates[j] = i;
+    s.gates[n + j] = f;
+    s.gates[2 * n + j] = g;
+    s.gates[3 * n + j] = o;
+    s.c[j] = c;
+    s.cells[j] = c;
+    s.h[j] = h;
+    s.out[j] = h;
+  }
+};
+
+template <typename T>
+struct LstmBackward : CellLoop<T, LstmBackward<T>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+    const T i = s.gates[j], f = s.gates[n + j];
+    const T g = s.gates[2 * n + j], o = s.gates[3 * n + j];
+    const T t = CellTanh(s.cells[j]);
+    const T dh = s.hidden_grad[j];
+    const T dc = s.cell_grad[j] + dh * o * (T(1) - t * t);
+    s.x_grad[j] = dc * g * i * (T(1) - i);
+    s.x_grad[n + j] = dc * s.c_before[j] * f * (T(1) - f);
+    s.x_grad[2 * n + j] = dc * i * (T(1) - g * g);
+    s.x_grad[3 * n + j] = dh * t * o * (T(1) - o);
+    s.cell_grad[j] = dc * f;
+    s.hidden_grad[j] = 0;
   }
 };
 
 // Gates r, z, n; saved: r, z, n and the hidden part of n.
 template <typename T>
-struct GruForward {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
-    const CellStep<T> s = *step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T r = CellSigmoid(s.x[j] + s.r[j]);
-      const T z = CellSigmoid(s.x[n + j] + s.r[n + j]);
-      const T hidden = s.r[2 * n + j];
-      const T fresh = CellTanh(s.x[2 * n + j] + r * hidden);
-      const T h = fresh + z * (s.h[j] - fresh);
-      s.gates[j] = r;
-      s.gates[n + j] = z;
-      s.gates[2 * n + j] = fresh;
-      s.gates[3 * n + j] = hidden;
-      s.h[j] = h;
-      s.out[j] = h;
-    }
-    return 0;
+struct GruForward : CellLoop<T, GruForward<T>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+    const T r = CellSigmoid(s.x[j] + s.r[j]);
+    const T z = CellSigmoid(s.x[n + j] + s.r[n + j]);
+    const T hidden = s.r[2 * n + j];
+    const T fresh = CellTanh(s.x[2 * n + j] + r * hidden);
+    const T h = fresh + z * (s.h[j] - fresh);
+    s.gates[j] = r;
+    s.gates[n + j] = z;
+    s.gates[2 * n + j] = fresh;
+    s.gates[3 * n + j] = hidden;
+    s.h[j] = h;
+    s.out[j] = h;
   }
 };
 
 template <typename T>
-struct GruBackward {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
-    const CellStep<T> s = *step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T r = s.gates[j], z = s.gates[n + j];
-      const T fresh = s.gates[2 * n + j], hidden = s.gates[3 * n + j];
-      const T dh = s.hidden_grad[j];
-      const T dn = dh * (T(1) - z) * (T(1) - fresh * fresh);
-      const T dz = dh * (s.h_before[j] - fresh) * z * (T(1) - z);
-      const T dr = dn * hidden * r * (T(1) - r);
-      s.x_grad[j] = dr;
-      s.x_grad[n + j] = dz;
-      s.x_grad[2 * n + j] = dn;
-      s.r_grad[j] = dr;
-      s.r_grad[n + j] = dz;
-      s.r_grad[2 * n + j] = dn * r;
-      s.hidden_grad[j] = dh * z;
-    }
-    return 0;
+struct GruBackward : CellLoop<T, GruBackward<T>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+    const T r = s.gates[j], z = s.gates[n + j];
+    const T fresh = s.gates[2 * n + j], hidden = s.gates[3 * n + j];
+    const T dh = s.hidden_grad[j];
+    const T dn = dh * (T(1) - z) * (T(1) - fresh * fresh);
+    const T dz = dh * (s.h_before[j] - fresh) * z * (T(1) - z);
+    const T dr = dn * hidden * r * (T(1) - r);
+    s.x_grad[j] = dr;
+    s.x_grad[n + j] = dz;
+    s.x_grad[2 * n + j] = dn;
+    s.r_grad[j] = dr;
+    s.r_grad[n + j] = dz;
+    s.r_grad[2 * n + j] = dn * r;
+    s.hidden_grad[j] = dh * z;
   }
 };
 
 template <typename T, bool kRelu>
-struct PlainForward {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
-    const CellStep<T> s = *step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T a = s.x[j] + s.r[j];
-      const T h = kRelu ? (a < T(0) ? T(0) : a) : CellTanh(a);
-      s.h[j] = h;
-      s.out[j] = h;
-    }
-    return 0;
+struct PlainForward : CellLoop<T, PlainForward<T, kRelu>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t) {
+    const T a = s.x[j] + s.r[j];
+    const T h = kRelu ? (a < T(0) ? T(0) : a) : CellTanh(a);
+    s.h[j] = h;
+    s.out[j] = h;
   }
 };
 
 template <typename T, bool kRelu>
-struct PlainBackward {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
-    const CellStep<T> s = *step;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) {
-      const T y = s.out[j], dh = s.hidden_grad[j];
-      s.x_grad[j] = kRelu ? (y > T(0) ? dh : T(0)) : dh * (T(1) - y * y);
-      s.hidden_grad[j] = 0;
-    }
-    return 0;
+struct PlainBackward : CellLoop<T, PlainBackward<T, kRelu>> {
+  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t) {
+    const T y = s.out[j], dh = s.hidden_grad[j];
+    s.x_grad[j] = kRelu ? (y > T(0) ? dh : T(0)) : dh * (T(1) - y * y);
+    s.hidden_grad[j] = 0;
   }
 };
 

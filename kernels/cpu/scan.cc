@@ -23,6 +23,7 @@ using Running =
 
 template <typename T>
 struct AddStep {
+  static constexpr bool kHas = true;
   using State = Running<T>;
   static HOLDFAST_INLINE State Init() { return 0; }
   static HOLDFAST_INLINE void Run(State& sum, T x) {
@@ -37,6 +38,7 @@ struct AddStep {
 
 template <typename T>
 struct MulStep {
+  static constexpr bool kHas = true;
   using State = Running<T>;
   static HOLDFAST_INLINE State Init() { return 1; }
   static HOLDFAST_INLINE void Run(State& product, T x) {
@@ -51,6 +53,7 @@ struct MulStep {
 // nothing overflows.
 template <typename T>
 struct LogAddStep {
+  static constexpr bool kHas = std::is_floating_point_v<T>;
   struct State {
     double high, sum;
   };
@@ -104,21 +107,7 @@ struct ScanBody {
   }
 };
 
-// Scans input 0, converted to the output's type.
-template <template <typename> class Step>
-struct Scan {
-  template <typename T>
-  static absl::Status Run(KernelContext& context, const ScanShape& shape,
-                          const T* in, T* out) {
-    ForEachScan(context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
-      Vectorised<ScanBody<T, Step<T>>>(in + at, out + at, shape.n, shape.inner,
-                                       cols, runs);
-    });
-    return absl::OkStatus();
-  }
-};
-
-// Calls fn(tag, shape, input, output) with contiguous data of one type.
+// Calls fn(shape, input) with the input contiguous and of the output's type.
 template <typename F>
 absl::Status WithScan(KernelContext& context, const Attrs& attrs,
                       const TensorView& input, const TensorView& output,
@@ -133,6 +122,37 @@ absl::Status WithScan(KernelContext& context, const Attrs& attrs,
       MakeScanShape(*output.spec, attrs.Int("dim"));
   if (!shape.ok()) return shape.status();
   return fn(*shape, view);
+}
+
+// Scans input 0, converted to the output's type.
+template <template <typename> class Step>
+struct Scan {
+  KernelContext& context;
+  const ScanShape& shape;
+  const TensorView &in, &out;
+
+  template <typename T>
+  absl::Status operator()(TypeTag<T>) const {
+    if constexpr (Step<T>::kHas) {
+      ForEachScan(context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
+        Vectorised<ScanBody<T, Step<T>>>(static_cast<const T*>(in.as<T>() + at),
+                                         out.as<T>() + at, shape.n, shape.inner,
+                                         cols, runs);
+      });
+      return absl::OkStatus();
+    }
+    return UnsupportedDType<absl::Status>();
+  }
+};
+
+template <template <typename> class Step>
+absl::Status RunScan(KernelContext& context, const Attrs& attrs,
+                     const TensorView& input, const TensorView& out) {
+  return WithScan(context, attrs, input, out,
+                  [&](const ScanShape& shape, const TensorView& in) {
+                    return DispatchDType(out.spec->dtype,
+                                         Scan<Step>{context, shape, in, out});
+                  });
 }
 
 // y[i] = x[i] + a[i] * y[i - 1]; from the other end with `reverse`.
@@ -158,39 +178,15 @@ struct LinearBody {
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(cumsum) {
-  const TensorView& out = outputs[0];
-  return WithScan(
-      context, attrs, inputs[0], out,
-      [&](const ScanShape& shape, const TensorView& in) {
-        return DispatchDType(out.spec->dtype, [&](auto tag) -> absl::Status {
-          using T = typename decltype(tag)::type;
-          return Scan<AddStep>::Run(context, shape, in.as<T>(), out.as<T>());
-        });
-      });
+  return RunScan<AddStep>(context, attrs, inputs[0], outputs[0]);
 }
 
 HOLDFAST_CPU_KERNEL(cumprod) {
-  const TensorView& out = outputs[0];
-  return WithScan(
-      context, attrs, inputs[0], out,
-      [&](const ScanShape& shape, const TensorView& in) {
-        return DispatchDType(out.spec->dtype, [&](auto tag) -> absl::Status {
-          using T = typename decltype(tag)::type;
-          return Scan<MulStep>::Run(context, shape, in.as<T>(), out.as<T>());
-        });
-      });
+  return RunScan<MulStep>(context, attrs, inputs[0], outputs[0]);
 }
 
 HOLDFAST_CPU_KERNEL(logcumsumexp) {
-  const TensorView& out = outputs[0];
-  return WithScan(
-      context, attrs, inputs[0], out,
-      [&](const ScanShape& shape, const TensorView& in) {
-        return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
-          using T = typename decltype(tag)::type;
-          return Scan<LogAddStep>::Run(context, shape, in.as<T>(), out.as<T>());
-        });
-      });
+  return RunScan<LogAddStep>(context, attrs, inputs[0], outputs[0]);
 }
 
 HOLDFAST_CPU_KERNEL(linear_scan) {

@@ -133,86 +133,77 @@ Sizes ReadSizes(const TensorSpec& planes, int64_t length,
           index.shape[2]};
 }
 
-// Operands 0 and 2, contiguous.
-absl::Status Operands(KernelContext& context,
-                      absl::Span<const TensorView> inputs, TensorSpec* specs,
-                      TensorView* views) {
-  const DType dtype = inputs[0].spec->dtype;
-  absl::Status s =
-      MakeContiguous(context, inputs[0], dtype, &specs[0], &views[0]);
-  if (!s.ok()) return s;
-  return MakeContiguous(context, inputs[2], dtype, &specs[1], &views[1]);
+// Calls fn(first, index, third): operands 0 and 2, contiguous and of out's
+// type, and the checked index.
+template <typename F>
+absl::Status WithOperands(KernelContext& context, const Attrs& attrs,
+                          absl::Span<const TensorView> inputs, const Sizes& s,
+                          const TensorView& out, F&& fn) {
+  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
+  if (!index.ok()) return index.status();
+  if (out.spec->numel() == 0) return absl::OkStatus();
+  TensorSpec specs[2];
+  TensorView views[2];
+  for (int i : {0, 1}) {
+    absl::Status status = MakeContiguous(
+        context, inputs[2 * i], inputs[0].spec->dtype, &specs[i], &views[i]);
+    if (!status.ok()) return status;
+  }
+  return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    fn(static_cast<const T*>(views[0].as<T>()), *index,
+       static_cast<const T*>(views[1].as<T>()), out.as<T>());
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(weighted_gather) {
-  const TensorSpec& out = *outputs[0].spec;
-  const Sizes s = ReadSizes(out, inputs[0].spec->shape[2], *inputs[1].spec);
-  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
-  if (!index.ok()) return index.status();
-  if (out.numel() == 0) return absl::OkStatus();
-  TensorSpec specs[2];
-  TensorView views[2];
-  absl::Status status = Operands(context, inputs, specs, views);
-  if (!status.ok()) return status;
-  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
-      const int64_t taps = n * s.taps * s.columns;
-      Gather<T>(s, views[0].as<T>() + n * s.channels * s.length, *index + taps,
-                views[1].as<T>() + taps, begin, end,
-                outputs[0].as<T>() + n * s.channels * s.columns);
-    });
-    return absl::OkStatus();
-  });
+  const TensorView& result = outputs[0];
+  const Sizes s =
+      ReadSizes(*result.spec, inputs[0].spec->shape[2], *inputs[1].spec);
+  return WithOperands(
+      context, attrs, inputs, s, result,
+      [&](auto* input, const int64_t* index, auto* weight, auto* out) {
+        ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
+          const int64_t taps = n * s.taps * s.columns;
+          Gather(s, input + n * s.channels * s.length, index + taps,
+                 weight + taps, begin, end, out + n * s.channels * s.columns);
+        });
+      });
 }
 
 HOLDFAST_CPU_KERNEL(weighted_gather_backward_input) {
-  const TensorSpec& out = *outputs[0].spec;
-  const Sizes s = ReadSizes(out, out.shape[2], *inputs[1].spec);
-  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
-  if (!index.ok()) return index.status();
-  if (out.numel() == 0) return absl::OkStatus();
-  TensorSpec specs[2];
-  TensorView views[2];
-  absl::Status status = Operands(context, inputs, specs, views);
-  if (!status.ok()) return status;
-  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    ParallelFor(context, s.n * s.channels, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        const int64_t taps = p / s.channels * s.taps * s.columns;
-        ScatterChannel<T>(s, views[0].as<T>() + p * s.columns, *index + taps,
-                          views[1].as<T>() + taps,
-                          outputs[0].as<T>() + p * s.length);
-      }
-    });
-    return absl::OkStatus();
-  });
+  const TensorView& result = outputs[0];
+  const Sizes s =
+      ReadSizes(*result.spec, result.spec->shape[2], *inputs[1].spec);
+  return WithOperands(
+      context, attrs, inputs, s, result,
+      [&](auto* grad, const int64_t* index, auto* weight, auto* out) {
+        ParallelFor(context, s.n * s.channels, 1, [&](int64_t b, int64_t e) {
+          for (int64_t p = b; p < e; ++p) {
+            const int64_t taps = p / s.channels * s.taps * s.columns;
+            ScatterChannel(s, grad + p * s.columns, index + taps, weight + taps,
+                           out + p * s.length);
+          }
+        });
+      });
 }
 
 HOLDFAST_CPU_KERNEL(weighted_gather_backward_weight) {
-  const TensorSpec& out = *outputs[0].spec;
+  const TensorView& result = outputs[0];
   const Sizes s =
       ReadSizes(*inputs[0].spec, inputs[2].spec->shape[2], *inputs[1].spec);
-  auto index = CheckedIndex(context, attrs, inputs[1], s.length);
-  if (!index.ok()) return index.status();
-  if (out.numel() == 0) return absl::OkStatus();
-  TensorSpec specs[2];
-  TensorView views[2];
-  absl::Status status = Operands(context, inputs, specs, views);
-  if (!status.ok()) return status;
-  return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
-      const int64_t taps = n * s.taps * s.columns;
-      GatherDots<T>(s, views[0].as<T>() + n * s.channels * s.columns,
-                    *index + taps, views[1].as<T>() + n * s.channels * s.length,
-                    begin, end, outputs[0].as<T>() + taps);
-    });
-    return absl::OkStatus();
-  });
+  return WithOperands(
+      context, attrs, inputs, s, result,
+      [&](auto* grad, const int64_t* index, auto* input, auto* out) {
+        ForEachBlock(context, s, [&](int64_t n, int64_t begin, int64_t end) {
+          const int64_t taps = n * s.taps * s.columns;
+          GatherDots(s, grad + n * s.channels * s.columns, index + taps,
+                     input + n * s.channels * s.length, begin, end, out + taps);
+        });
+      });
 }
 
 }  // namespace holdfast
