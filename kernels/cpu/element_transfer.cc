@@ -91,7 +91,9 @@ HOLDFAST_HD To Convert(From v) {
 }
 
 // Calls row(view_offset, position, count) for the runs along the innermost
-// dimension that make up elements [begin, begin + n).
+// dimension that make up elements [begin, begin + n). Runs may be short: those
+// that are whole and follow each other in the next dimension have a loop of
+// their own.
 template <typename Row>
 HOLDFAST_INLINE void ForEachRow(const StridedRuns& runs, int64_t begin,
                                 int64_t n, Row row) {
@@ -108,11 +110,22 @@ HOLDFAST_INLINE void ForEachRow(const StridedRuns& runs, int64_t begin,
     offset += index[d] * runs.strides[d];
   }
   int64_t position = 0;
-  int64_t count = std::min(n, runs.sizes[last] - index[last]);
+  const int64_t size = runs.sizes[last];
+  int64_t count = std::min(n, size - index[last]);
   while (true) {
-    row(offset, position, count);
-    position += count;
+    int64_t rows = 1, step = 0;
+    if (count == size && last > 0) {
+      rows = std::min((n - position) / size,
+                      runs.sizes[last - 1] - index[last - 1]);
+      step = runs.strides[last - 1];
+      index[last - 1] += rows - 1;
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      row(offset + r * step, position, count);
+      position += count;
+    }
     if (position >= n) return;
+    offset += (rows - 1) * step;
     offset -= index[last] * runs.strides[last];
     index[last] = 0;
     for (int d = last - 1; d >= 0; --d) {

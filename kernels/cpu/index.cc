@@ -55,25 +55,32 @@ struct AnyOutsideBody {
 // Every index, read before anything is written. What the client changes after
 // that is caught at its use.
 template <typename I>
-absl::Status CheckIndices(const Attrs& attrs, int dim, int64_t size,
-                          const TensorSpec& spec, const I* index) {
+absl::Status CheckIndices(const KernelContext& context, const Attrs& attrs,
+                          int dim, int64_t size, const TensorSpec& spec,
+                          const I* index) {
   if (spec.numel() == 0) return absl::OkStatus();
   FirstBadIndex bad;
   const int inner = spec.rank() - 1;
   const int64_t n = inner < 0 ? 1 : spec.shape[inner];
   const int64_t step = inner < 0 ? 0 : spec.strides[inner];
-  StridedCursor<1> at(absl::MakeSpan(spec.shape).subspan(0, std::max(inner, 0)),
-                      {spec.strides.data()});
-  for (int64_t left = spec.numel() / n; left > 0 && !bad.seen(); --left) {
-    const I* row = index + at[0];
-    if (Vectorised<AnyOutsideBody<I>>(row, n, step, size)) {
-      for (int64_t j = 0; j < n; ++j) {
-        const int64_t value = LoadOnce(row + j * step);
-        if (!InRange(value, size)) bad.Record(value);
+  const absl::Span<const int64_t> outer =
+      absl::MakeSpan(spec.shape).subspan(0, std::max(inner, 0));
+  // Ranges of elements: a row may be all there is.
+  ParallelFor(context, spec.numel(), 65536, [&](int64_t b, int64_t e) {
+    StridedCursor<1> at(outer, {spec.strides.data()}, b / n);
+    for (int64_t i = b, first = b % n; i < e && !bad.seen(); first = 0) {
+      const int64_t count = std::min(n - first, e - i);
+      const I* row = index + at[0] + first * step;
+      if (Vectorised<AnyOutsideBody<I>>(row, count, step, size)) {
+        for (int64_t j = 0; j < count; ++j) {
+          const int64_t value = LoadOnce(row + j * step);
+          if (!InRange(value, size)) bad.Record(value);
+        }
       }
+      i += count;
+      at.Next();
     }
-    at.Next();
-  }
+  });
   return bad.ToStatus(attrs, dim, size);
 }
 
@@ -95,7 +102,8 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
   return DispatchIndex(index.spec->dtype, [&](auto index_tag) -> absl::Status {
     using I = typename decltype(index_tag)::type;
     const I* indices = index.as<I>();
-    absl::Status s = CheckIndices(attrs, *dim, size, *index.spec, indices);
+    absl::Status s =
+        CheckIndices(context, attrs, *dim, size, *index.spec, indices);
     if (!s.ok()) return s;
     if (output.data != input.data) CopyStrided(context, input, output);
     if (NumElements(shape) == 0) return absl::OkStatus();
@@ -131,19 +139,35 @@ struct Multiply {
   }
 };
 
+// `b` if `take`, else `a`, by a mask: no processor can predict which one of
+// numbers in no order it is, and compilers make a branch of anything plainer.
+template <typename T>
+T Pick(bool take, T a, T b) {
+  using Bits =
+      std::conditional_t<sizeof(T) == 8, uint64_t,
+                         std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
+  Bits x, y;
+  std::memcpy(&x, &a, sizeof x);
+  std::memcpy(&y, &b, sizeof y);
+  const Bits mask = static_cast<Bits>(-static_cast<int64_t>(take));
+  x = (x & ~mask) | (y & mask);
+  std::memcpy(&a, &x, sizeof a);
+  return a;
+}
+
 // Of two numbers; NaN if one is.
 struct Larger {
   template <typename T>
   static void Apply(T* to, const T* from) {
     const T a = LoadElement(to), b = LoadElement(from);
-    *to = (b > a || b != b) ? b : a;
+    *to = Pick((b > a) | (b != b), a, b);
   }
 };
 struct Smaller {
   template <typename T>
   static void Apply(T* to, const T* from) {
     const T a = LoadElement(to), b = LoadElement(from);
-    *to = (b < a || b != b) ? b : a;
+    *to = Pick((b < a) | (b != b), a, b);
   }
 };
 

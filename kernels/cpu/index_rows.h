@@ -61,6 +61,35 @@ void CopyElements(RowSteps steps, const U* from, U* to, int64_t n) {
   for (int64_t j = 0; j < n; ++j) to[j * steps.other] = from[j * steps.data];
 }
 
+// Whole rows of a matrix. They lie anywhere: the next ones are asked for ahead.
+template <typename U, typename I>
+void GatherRows(const KernelContext& context, const IndexLoops& loops,
+                const RowSteps& steps, const U* data, const I* index, U* out,
+                FirstBadIndex* bad) {
+  const int64_t n = loops.shape[1], step = loops.index[0];
+  const int64_t bytes = n * static_cast<int64_t>(sizeof(U));
+  ParallelFor(context, loops.shape[0], std::max<int64_t>(1, 16384 / n),
+              [&](int64_t b, int64_t e) {
+                constexpr int64_t kAhead = 4, kLine = 64;
+                for (int64_t i = b; i < e; ++i) {
+                  const int64_t next =
+                      LoadOnce(index + std::min(i + kAhead, e - 1) * step);
+                  if (InRange(next, steps.size)) {
+                    const char* line = reinterpret_cast<const char*>(
+                        data + next * steps.stride);
+                    for (int64_t k = 0; k < std::min<int64_t>(bytes, 1024);
+                         k += kLine) {
+                      __builtin_prefetch(line + k);
+                    }
+                  }
+                  const int64_t at = LoadOnce(index + i * step);
+                  if (!InRange(at, steps.size)) return bad->Record(at);
+                  std::memcpy(out + i * loops.other[0],
+                              data + at * steps.stride, bytes);
+                }
+              });
+}
+
 template <typename U, typename I>
 absl::Status Gather(KernelContext& context, const Attrs& attrs, int dim,
                     const IndexLoops& loops, const U* data, const I* index,
@@ -68,6 +97,11 @@ absl::Status Gather(KernelContext& context, const Attrs& attrs, int dim,
   const RowSteps steps(loops);
   const bool per_row = IndexPerRow(loops);
   FirstBadIndex bad;
+  if (per_row && loops.inner() == 1 && steps.data == 1 && steps.other == 1 &&
+      loops.shape[0] >= 2 * context.num_threads) {
+    GatherRows(context, loops, steps, data, index, out, &bad);
+    return bad.ToStatus(attrs, dim, loops.data_size);
+  }
   ForEachIndexRow(
       context, loops, /*ordered=*/false,
       [&](int64_t d, int64_t i, int64_t o, int64_t n) {
@@ -105,6 +139,15 @@ struct Add {
 template <typename Op, typename T, typename I>
 void ScatterElements(RowSteps steps, T* to, const I* index, const T* from,
                      int64_t n, FirstBadIndex* bad) {
+  if (steps.data == 0 && steps.index == 1 && steps.other == 1 &&
+      steps.stride == 1) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = LoadOnce(index + j);
+      if (!InRange(at, steps.size)) return bad->Record(at);
+      Op::Apply(to + at, from + j);
+    }
+    return;
+  }
   for (int64_t j = 0; j < n; ++j) {
     const int64_t at = LoadOnce(index + j * steps.index);
     if (!InRange(at, steps.size)) return bad->Record(at);

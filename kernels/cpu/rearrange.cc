@@ -10,14 +10,24 @@
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
+#include "kernels/cpu/vectorised.h"
 
 namespace holdfast {
 namespace {
 
 template <typename U>
+struct ReverseBody {
+  static HOLDFAST_INLINE void Run(const U* in, U* out, int64_t n) {
+    for (int64_t j = 0; j < n; ++j) out[j] = in[-j];
+  }
+};
+
+template <typename U>
 void CopyRow(const U* in, int64_t stride, U* out, int64_t n) {
   if (stride == 1) {
     std::memcpy(out, in, n * sizeof(U));
+  } else if (stride == -1) {
+    Vectorised<ReverseBody<U>>(in, out, n);
   } else {
     for (int64_t j = 0; j < n; ++j) out[j] = in[j * stride];
   }
@@ -82,14 +92,17 @@ HOLDFAST_CPU_KERNEL(flip) {
       absl::MakeSpan(in.shape).subspan(0, scalar ? 0 : in.rank() - 1);
   return DispatchItem(in.dtype, [&](auto tag) -> absl::Status {
     using U = typename decltype(tag)::type;
-    ParallelFor(context, NumElements(outer), std::max<int64_t>(1, 32768 / cols),
-                [&](int64_t b, int64_t e) {
-                  StridedCursor<1> at(outer, {strides.data()}, b);
-                  for (int64_t row = b; row < e; ++row, at.Next()) {
-                    CopyRow(inputs[0].as<U>() + origin + at[0], step,
-                            outputs[0].as<U>() + row * cols, cols);
-                  }
-                });
+    const U* from = inputs[0].as<U>() + origin;
+    U* to = outputs[0].as<U>();
+    // Ranges of elements: a row may be all there is.
+    ParallelFor(context, in.numel(), 32768, [&](int64_t b, int64_t e) {
+      StridedCursor<1> at(outer, {strides.data()}, b / cols);
+      for (int64_t i = b, col = b % cols; i < e; col = 0, at.Next()) {
+        const int64_t n = std::min(cols - col, e - i);
+        CopyRow(from + at[0] + col * step, step, to + i, n);
+        i += n;
+      }
+    });
     return absl::OkStatus();
   });
 }

@@ -10,6 +10,9 @@ from holdfast._registry import accepts_out, both, function, inplace_of
 
 _ops = _C.ops
 
+# Elements from which kron() pays for longer rows.
+_LARGE_KRON = 1 << 14
+
 
 def _check_rank(name, *ranks):
     for i, (tensor, rank) in enumerate(ranks):
@@ -197,6 +200,14 @@ def kron(input, other):
     shape = tuple(a * b for a, b in zip(left, right))
     a = input.reshape(tuple(n for size in left for n in (size, 1)))
     b = other.reshape(tuple(n for size in right for n in (1, size)))
+    if rank > 1 and math.prod(shape) >= _LARGE_KRON:
+        # The last dimension written out in both: then a row of the result is
+        # one of each, and the rows are long.
+        row = (left[-1], right[-1])
+        a = _ops.expand(a, tuple(a.shape[:-2]) + row)
+        b = _ops.expand(b, tuple(b.shape[:-2]) + row)
+        a = a.reshape(tuple(a.shape[:-2]) + shape[-1:])
+        b = b.reshape(tuple(b.shape[:-2]) + shape[-1:])
     return (a * b).reshape(shape)
 
 

@@ -378,7 +378,9 @@ def broadcast_tensors(*tensors):
 @both(out=True)
 def roll(input, shifts, dims=None):
     """Entries moved along dims, those that leave come in at the other end."""
-    if dims is None:
+    if dims is None and input.dim() == 1:
+        dims = 0
+    elif dims is None:
         shape = tuple(input.shape)
         return reshape(roll(reshape(input, (-1,)), shifts, 0), shape)
     shifts = (shifts,) if isinstance(shifts, builtins.int) else shifts

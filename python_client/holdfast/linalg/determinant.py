@@ -55,8 +55,10 @@ def _factors(A):
         )
     LU, pivots = _ops.linalg_lu_factor(A)
     moved = _ops.ne(pivots, _ops.arange(1, pivots.size(-1) + 1))
-    odd = _ops.remainder(_ops.sum(moved, -1), 2)
-    return diagonal_of(LU), _ops.to(1 - 2 * odd, A.dtype)
+    sign = _ops.prod(_ops.where(moved, -1.0, 1.0), -1)
+    if sign.dtype != A.dtype:
+        sign = _ops.to(sign, A.dtype)
+    return diagonal_of(LU), sign
 
 
 @both

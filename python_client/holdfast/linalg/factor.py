@@ -82,10 +82,15 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     if unpack_pivots:
         P = _permutation_matrix(LU_pivots, m, LU_data)
     if unpack_data:
-        L = _ops.tril(LU_data, -1)[..., :k] + _ops.eye(m, k, dtype=LU_data.dtype)
-        U = _ops.triu(LU_data)[..., :k, :]
-    empty = _ops.empty((0,), dtype=LU_data.dtype)
-    return _lu_result(*(empty if x is None else x for x in (P, L, U)))
+        L = _ops.tril(LU_data, -1)
+        U = _ops.triu(LU_data)
+        L = L if k == n else _ops.slice(L, -1, 0, k)
+        U = U if k == m else _ops.slice(U, -2, 0, k)
+        L = L + _ops.eye(m, k, dtype=LU_data.dtype)
+    if P is None or L is None:
+        empty = _ops.empty((0,), dtype=LU_data.dtype)
+        P, L, U = (empty if x is None else x for x in (P, L, U))
+    return _lu_result(P, L, U)
 
 
 @accepts_out
