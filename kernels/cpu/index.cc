@@ -84,9 +84,10 @@ absl::Status CheckIndices(const KernelContext& context, const Attrs& attrs,
   return bad.ToStatus(attrs, dim, size);
 }
 
-// What scatter, scatter_add and index_add share: check all indices, start from
-// a copy of the input unless the call is in place, then write. `index_strides`
-// is for `shape`, which is src's part that is used.
+// What scatter, scatter_add and index_add share: start from a copy of the
+// input, or check all indices first if the call is in place (or writes
+// nothing), then write. `index_strides` is for `shape`, which is src's part
+// that is used.
 template <typename Op>
 absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
                          const TensorView& input, const TensorView& index,
@@ -102,9 +103,11 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
   return DispatchIndex(index.spec->dtype, [&](auto index_tag) -> absl::Status {
     using I = typename decltype(index_tag)::type;
     const I* indices = index.as<I>();
-    absl::Status s =
-        CheckIndices(context, attrs, *dim, size, *index.spec, indices);
-    if (!s.ok()) return s;
+    if (output.data == input.data || NumElements(shape) == 0) {
+      absl::Status s =
+          CheckIndices(context, attrs, *dim, size, *index.spec, indices);
+      if (!s.ok()) return s;
+    }
     if (output.data != input.data) CopyStrided(context, input, output);
     if (NumElements(shape) == 0) return absl::OkStatus();
     const IndexLoops loops =
@@ -139,35 +142,22 @@ struct Multiply {
   }
 };
 
-// `b` if `take`, else `a`, by a mask: no processor can predict which one of
-// numbers in no order it is, and compilers make a branch of anything plainer.
-template <typename T>
-T Pick(bool take, T a, T b) {
-  using Bits =
-      std::conditional_t<sizeof(T) == 8, uint64_t,
-                         std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
-  Bits x, y;
-  std::memcpy(&x, &a, sizeof x);
-  std::memcpy(&y, &b, sizeof y);
-  const Bits mask = static_cast<Bits>(-static_cast<int64_t>(take));
-  x = (x & ~mask) | (y & mask);
-  std::memcpy(&a, &x, sizeof a);
-  return a;
-}
-
-// Of two numbers; NaN if one is.
+// Of two numbers; NaN if one is. Two choices of values and no branch: no
+// processor can predict which of numbers in no order is larger.
 struct Larger {
   template <typename T>
   static void Apply(T* to, const T* from) {
     const T a = LoadElement(to), b = LoadElement(from);
-    *to = Pick((b > a) | (b != b), a, b);
+    const T larger = b > a ? b : a;
+    *to = b != b ? b : larger;
   }
 };
 struct Smaller {
   template <typename T>
   static void Apply(T* to, const T* from) {
     const T a = LoadElement(to), b = LoadElement(from);
-    *to = Pick((b < a) | (b != b), a, b);
+    const T smaller = b < a ? b : a;
+    *to = b != b ? b : smaller;
   }
 };
 

@@ -142,6 +142,9 @@ void ScatterElements(RowSteps steps, T* to, const I* index, const T* from,
   if (steps.data == 0 && steps.index == 1 && steps.other == 1 &&
       steps.stride == 1) {
     for (int64_t j = 0; j < n; ++j) {
+      // Asked for ahead; out of range it is checked when its turn comes.
+      const int64_t next = LoadOnce(index + std::min(j + 16, n - 1));
+      __builtin_prefetch(InRange(next, steps.size) ? to + next : to, 1);
       const int64_t at = LoadOnce(index + j);
       if (!InRange(at, steps.size)) return bad->Record(at);
       Op::Apply(to + at, from + j);
