@@ -4,7 +4,7 @@
 
 Sizes are 1e3, 1e6 and 3e7 float32 elements (of the largest operand); matrix and
 neural ops have typical shapes. Each figure is the best of several rounds, a round
-being as many calls as take a few milliseconds, submitted and executed. The two
+being as many calls as take ten milliseconds, submitted and executed. The two
 sides take turns op by op, each in a process of its own, so that a machine whose
 speed changes changes both. The geometric mean of the ratios should be at most 1,
 and no op above 1.5.
@@ -33,21 +33,22 @@ import report
 
 
 def seconds(call, synchronize, budget):
-    """Per call: the best of rounds of at least a few milliseconds."""
-    call()
-    synchronize()
-    start = time.perf_counter()
-    call()
-    synchronize()
-    once = time.perf_counter() - start
-    calls = max(1, min(2000, int(0.004 / max(once, 1e-7))))
-    best, spent, rounds = once, 0.0, 0
-    while rounds < 3 or (spent < budget and rounds < 20):
+    """Per call: the best of rounds of ten milliseconds or more. How many calls
+    that takes follows from the best so far: a first call that had to wait for a
+    processor would make rounds of a few calls, which wait as long."""
+
+    def round_of(calls):
         start = time.perf_counter()
         for _ in range(calls):
             call()
         synchronize()
-        took = time.perf_counter() - start
+        return time.perf_counter() - start
+
+    round_of(1)
+    best, spent, rounds = round_of(1), 0.0, 0
+    while rounds < 3 or (spent < budget and rounds < 20):
+        calls = max(1, min(5000, int(0.01 / max(best, 1e-7))))
+        took = round_of(calls)
         best, spent, rounds = min(best, took / calls), spent + took, rounds + 1
     return best
 

@@ -81,7 +81,8 @@ HOLDFAST_INLINE void ForRest(int64_t begin, int64_t end, const F& take) {
   }
 }
 
-// Row in terms of One and Combine, in kLanes independent chains.
+// Row in terms of One and Combine, in kLanes independent chains. Ends of rows
+// of bytes go one by one: a mask for so many of them is long code.
 template <typename R, int kLanes>
 HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
   constexpr int kStep = kLanes / 4;
@@ -95,11 +96,13 @@ HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
         lanes[j] = R::Combine(lanes[j], R::One(p[i + j]));
       }
     }
-    ForRest<kLanes / 2, kStep>(i, n,
-                               [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
-                                 lanes[j] = R::Combine(lanes[j], R::One(p[at]));
-                               });
-    i = n;
+    if constexpr (sizeof(typename R::In) >= 4) {
+      ForRest<kLanes / 2, kStep>(
+          i, n, [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
+            lanes[j] = R::Combine(lanes[j], R::One(p[at]));
+          });
+      i = n;
+    }
     FoldLanes<kLanes, 1>(
         lanes, [](typename R::Acc a, typename R::Acc b)
                    HOLDFAST_INLINE_LAMBDA { return R::Combine(a, b); });
