@@ -278,7 +278,15 @@ absl::Status BackwardPass::Pass(Node* node, absl::Span<Value> results) {
     if (!status.ok()) return WithForwardOp(status, *node);
   }
   for (size_t i = 0; i < node->edges.size(); ++i) {
-    if (!results[i] || !wanted(node->edges[i])) continue;
+    if (!wanted(node->edges[i])) continue;
+    if (!results[i]) {
+      if (node->is_user_function()) {
+        none_answered_ = true;
+      } else {
+        tasks_[node->edges[i].node->visit_index].zero = true;
+      }
+      continue;
+    }
     absl::Status status = Deliver(node->edges[i], std::move(results[i]));
     if (!status.ok()) return status;
   }
@@ -410,7 +418,26 @@ absl::StatusOr<BackwardPass::State> BackwardPass::Run(
   return State::kDone;
 }
 
+void BackwardPass::SpreadZeros() {
+  // Users before what they use; leaves, which use nothing, last.
+  std::vector<const Task*> order;
+  for (const Task& task : tasks_) {
+    if (!task.node->is_leaf()) order.push_back(&task);
+  }
+  std::sort(order.begin(), order.end(), [](const Task* a, const Task* b) {
+    return a->node->sequence() > b->node->sequence();
+  });
+  for (const Task* task : order) {
+    if (!task->zero) continue;
+    for (const Edge& edge : task->node->edges) {
+      if (wanted(edge)) tasks_[edge.node->visit_index].zero = true;
+    }
+  }
+}
+
 absl::Status BackwardPass::Finish() {
+  unused_.resize(targets_.size());
+  if (none_answered_) SpreadZeros();
   for (size_t i = 0; i < targets_.size(); ++i) {
     // A target whose node had no reason to run still holds its gradient.
     const Task& task = tasks_[places_[i].task];
@@ -419,6 +446,10 @@ absl::Status BackwardPass::Finish() {
       results_[i] = task.slots[output].value;
     }
     if (results_[i] || !task.walked) continue;
+    if (none_answered_ && !task.zero) {
+      unused_[i] = true;
+      continue;
+    }
     absl::StatusOr<Value> zeros = Filled(targets_[i]->spec(), 0);
     if (!zeros.ok()) return zeros.status();
     results_[i] = *std::move(zeros);

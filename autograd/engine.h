@@ -89,6 +89,9 @@ class BackwardPass {
   // be expanded views: whoever writes to one must clone it first. With
   // create_graph they carry a history. REQUIRES: kDone; once.
   std::vector<Value> TakeResults() { return std::move(results_); }
+  // Per target, true where nothing flows, not even zeros: functions of the
+  // user's answered with no gradient. REQUIRES: kDone; once.
+  std::vector<bool> TakeUnused() { return std::move(unused_); }
 
  private:
   // The gradient of one output of a node while it collects its parts.
@@ -109,6 +112,7 @@ class BackwardPass {
     bool leads = false;   // leads to a target: has to run
     bool walked = false;
     bool queued = false;
+    bool zero = false;  // a rule said that some part of its gradient is zero
     uint32_t hooks_run = 0;
     int32_t first_place = -1;  // its targets: a list through TargetPlace::next
     absl::InlinedVector<Slot, 1> slots;  // per output
@@ -121,6 +125,8 @@ class BackwardPass {
 
   absl::Status Start();
   absl::Status Finish();
+  // What zeros reach, from the nodes that were told so.
+  void SpreadZeros();
   absl::Status AddTargets();
   absl::Status AddRoots();
   // Finds the nodes below the roots and which of them lead to a target.
@@ -157,12 +163,14 @@ class BackwardPass {
   bool started_ = false;
   bool calling_ = false;
   uint64_t running_op_ = 0;
+  bool none_answered_ = false;  // by a function of the user's
   uint32_t calling_task_ = 0;
   UserCall call_;
   RefPtr<Node> called_node_;
   std::vector<Task> tasks_;
   std::vector<TargetPlace> places_;  // per target
   std::vector<Value> results_;       // per target
+  std::vector<bool> unused_;         // per target
   std::vector<Edge> roots_;          // keeps the graph alive
   // Heap of runnable tasks, latest recorded first. A node's users were all
   // recorded after it, so when it comes up its gradient is complete: the order

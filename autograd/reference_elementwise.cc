@@ -170,6 +170,9 @@ bool ComputeElementwise(const Attrs& attrs, const std::vector<Dense>& in,
     case OpId::full:
       for (double& x : y.v) x = AttrAsDouble(attrs.Get("fill_value"));
       return true;
+    case OpId::arange:
+      for (size_t i = 0; i < y.v.size(); ++i) y.v[i] = static_cast<double>(i);
+      return true;
     case OpId::fill:
       for (double& x : y.v) x = AttrAsDouble(attrs.Get("value"));
       return true;

@@ -151,6 +151,17 @@ bool ComputeIndexing(const Attrs& attrs, const std::vector<Dense>& in,
       });
       return true;
     }
+    case OpId::as_strided_scatter: {
+      const Dims& strides = attrs.Ints("stride");
+      y.v = in[0].v;
+      size_t next = 0;
+      ForEachIndex(in[1].shape, [&](const Dims& i) {
+        int64_t place = attrs.Int("storage_offset");
+        for (size_t d = 0; d < i.size(); ++d) place += i[d] * strides[d];
+        y.v[place] = in[1].v[next++];
+      });
+      return true;
+    }
     case OpId::index_select: {
       const int64_t dim = DimOf(attrs, y.rank());
       ForEachIndex(y.shape, [&](Dims i) {

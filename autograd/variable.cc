@@ -21,8 +21,8 @@ Variable::Variable(TensorSpec spec) : spec_(std::move(spec)) {}
 Variable::~Variable() = default;
 
 void Variable::SetLeafRequiresGrad(bool requires_grad) {
+  // Keeps the node: graphs recorded so far lead there when it is marked again.
   requires_grad_ = requires_grad;
-  if (!requires_grad) edge_ = Edge();
 }
 
 void Variable::SetHistory(RefPtr<Node> node, uint32_t output) {
@@ -32,7 +32,9 @@ void Variable::SetHistory(RefPtr<Node> node, uint32_t output) {
 }
 
 const Edge& Variable::GradientEdge() {
-  if (requires_grad_ && !edge_) edge_ = Edge(MakeRef<Node>(), 0);
+  static const Edge* const kNone = new Edge;
+  if (!requires_grad_) return *kNone;
+  if (!edge_) edge_ = Edge(MakeRef<Node>(), 0);
   return edge_;
 }
 

@@ -46,7 +46,7 @@ class Variable : public RefCounted {
   // True for what no recorded op has made.
   bool is_leaf() const { return leaf_; }
 
-  // Marks a leaf. REQUIRES: is_leaf().
+  // Marks a leaf, or takes the mark away. REQUIRES: is_leaf().
   void SetLeafRequiresGrad(bool requires_grad);
   // Makes this the `output`th result of `node`. Call once, on a new variable.
   void SetHistory(RefPtr<Node> node, uint32_t output);

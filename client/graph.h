@@ -27,6 +27,7 @@ namespace holdfast::client {
 class TensorState;
 
 struct GraphNode final : public RefCounted {
+  // Null for an input that needs no gradient.
   absl::InlinedVector<RefPtr<GraphNode>, 2> inputs;
   // Set on a leaf's node (and a retains_grad tensor's): the tensor, which
   // clears it when it dies (then its gradient is nobody's).
@@ -36,6 +37,9 @@ struct GraphNode final : public RefCounted {
   // Hooks on the gradient that arrives here, and their numbers.
   std::vector<std::pair<uint64_t, std::shared_ptr<UserCode>>> hooks;
   bool is_leaf() const { return op == OpId::kCount && !function && !released; }
+  // Its gradient needs nothing of the forward pass: backward leaves it as it
+  // is.
+  bool saves_nothing = false;
   bool released = false;  // backward has passed without retain_graph
   bool on_path = false;   // scratch of the last traversal
   uint64_t visited = 0;   // epoch of the last traversal

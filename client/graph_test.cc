@@ -88,6 +88,18 @@ TEST_F(GraphTest, ReleaseFreesWhatNobodyHolds) {
   EXPECT_FALSE(FindReach({OpNode({a})}, {}).released);
 }
 
+TEST_F(GraphTest, ReleaseLeavesWhatSavesNothing) {
+  const auto a = Leaf();
+  const auto saving = OpNode({a, nullptr});  // a constant input has no node
+  const auto root = OpNode({OpNode({a}), saving});
+  root->saves_nothing = root->inputs[0]->saves_nothing = true;
+  ReleaseGraph(FindReach({root}, {}));
+  EXPECT_FALSE(root->released);
+  EXPECT_TRUE(saving->released);
+  EXPECT_FALSE(FindReach({root->inputs[0]}, {}).released);
+  EXPECT_TRUE(FindReach({root}, {}).released);
+}
+
 TEST_F(GraphTest, ReleaseLeavesBranchesOffThePathAlone) {
   const auto a = Leaf(), b = Leaf();
   const auto to_a = OpNode({a}), to_b = OpNode({b});

@@ -100,6 +100,17 @@ SessionCore::~SessionCore() {
 }
 
 absl::Status SessionCore::ReadOpTable() {
+  absl::Status status = ReadOpIds();
+  if (!status.ok()) return status;
+  saves_nothing_.assign(kNumOps, false);
+  const absl::flat_hash_set<uint32_t> ids(hello_.saves_nothing().begin(),
+                                          hello_.saves_nothing().end());
+  for (int i = 0; i < kNumOps; ++i)
+    saves_nothing_[i] = ids.contains(op_ids_[i]);
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::ReadOpIds() {
   op_ids_.resize(kNumOps);
   if (hello_.ops().empty()) {
     if (hello_.op_fingerprint() != OpTableFingerprint()) {
@@ -203,6 +214,7 @@ void SessionCore::Release(TensorState& dying) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (dying.node && dying.node->tensor == &dying) dying.node->tensor = nullptr;
   if (ended_.load(std::memory_order_relaxed)) return;
+  if (!lost_.empty()) lost_.erase(dying.handle());
   releases_.push_back(dying.handle());
   if (releases_.size() >= kMaxPendingReleases) {
     static_cast<void>(SendReleases());

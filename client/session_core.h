@@ -27,6 +27,7 @@
 #include "absl/base/optimization.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "client/batch_writer.h"
 #include "client/connection.h"
 #include "client/export_hold.h"
@@ -135,6 +136,7 @@ class SessionCore final : public Session {
 
   // Learns the server's op ids.
   absl::Status ReadOpTable();
+  absl::Status ReadOpIds();
   // Whether the daemon takes places in streams of random numbers.
   absl::Status KnowsRandomState() const;
   void Release(TensorState& dying) override;
@@ -172,6 +174,11 @@ class SessionCore final : public Session {
   absl::Status CheckRoots(absl::Span<const Tensor> roots,
                           absl::Span<const Tensor> gradients)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Fresh {
+    RefPtr<GraphNode> node;  // whose tensor gets it
+    Tensor gradient;
+    int target;  // its place in the command
+  };
   struct BackwardPlan {
     wire::Command command;
     std::vector<GraphNode*> targets;  // empty: every leaf reached
@@ -180,7 +187,8 @@ class SessionCore final : public Session {
     Reach reach;
     int64_t begin_ns = 0;  // ProfileBegin
     // Leaves' nodes, and the gradients that they get when all is done.
-    std::vector<std::pair<RefPtr<GraphNode>, Tensor>> fresh;
+    std::vector<Fresh> fresh;
+    std::vector<Tensor> dropped;  // to be destroyed without the lock
 
     // For a gradient that is itself differentiable: it depends on what the
     // roots depend on, and on their weights.
@@ -221,13 +229,16 @@ class SessionCore final : public Session {
   // May a recorded op or function `name` write it?
   absl::Status CheckNotLeaf(absl::string_view name, const Tensor& tensor)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Runs user code, drops the graph, and waits where the program looks at
-  // memory that backward may touch.
   // Gives leaves the gradients that user code was not to see. What it gave
-  // them itself, by a backward of its own, is added.
-  absl::Status ShowGradients(const BackwardPlan& plan, bool create_graph);
+  // them itself, by a backward of its own, is added. `unused`: per target.
+  absl::Status ShowGradients(const BackwardPlan& plan,
+                             const std::vector<bool>& unused,
+                             bool create_graph);
+  // Runs user code, drops the graph, and waits where the program looks at
+  // memory that backward may touch. Notes the targets that got nothing.
   absl::Status AfterBackward(const BackwardPlan& plan,
-                             const BackwardOptions& options);
+                             const BackwardOptions& options,
+                             std::vector<bool>* unused);
 
   // ---- session_user_code.cc
   // A call being answered, and what its function's inputs depend on.
@@ -240,8 +251,10 @@ class SessionCore final : public Session {
   uint64_t Register(const std::shared_ptr<UserCode>& code)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs what backward `plan` asks for until it has ended; its error.
+  // Notes the targets that got nothing.
   absl::Status AnswerCalls(const BackwardPlan& plan,
-                           const std::function<bool()>& interrupted);
+                           const std::function<bool()>& interrupted,
+                           std::vector<bool>* unused);
   absl::Status RunCall(const wire::BackwardCall& call,
                        const BackwardPlan& plan);
   // Waits for the server's next word on backward `id`.
@@ -295,7 +308,10 @@ class SessionCore final : public Session {
   const bool local_;  // shares memory with the daemon
   const double timeout_seconds_;
   const uint32_t fork_generation_;
-  std::vector<uint32_t> op_ids_;  // by OpId; kNoSuchOp where it is missing
+  std::vector<uint32_t> op_ids_;     // by OpId; kNoSuchOp where it is missing
+  std::vector<bool> saves_nothing_;  // by OpId: HelloReply.saves_nothing
+  // Gradients that were not made, as a read has told: ReadResult.lost.
+  absl::flat_hash_set<uint64_t> lost_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<bool> ended_{false};
   std::atomic<uint64_t> op_sequence_{0};

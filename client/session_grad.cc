@@ -21,6 +21,14 @@ constexpr char kSecondTime[] =
     "autograd.grad(). Specify retain_graph=True if you need to backward "
     "through the graph a second time.";
 
+absl::Status Unused(const TensorSpec& input) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "[grad] One of the differentiated Tensors appears to not have been used "
+      "in the graph. Set allow_unused=True if this is the desired behavior. "
+      "Got ",
+      input.ToString(), "."));
+}
+
 }  // namespace
 
 // ---- recording
@@ -79,8 +87,14 @@ void SessionCore::RecordOutputs(const OpSchema& schema,
   const auto new_node = [&] {
     RefPtr<GraphNode> node = MakeRef<GraphNode>();
     node->op = schema.id;
+    node->saves_nothing = saves_nothing_[static_cast<int>(schema.id)];
     for (const Tensor& input : inputs) {
-      if (input) AddGraphEdges(*input, &node->inputs);
+      if (!input) continue;
+      if (input->NeedsGrad()) {
+        AddGraphEdges(*input, &node->inputs);
+      } else {
+        node->inputs.emplace_back();
+      }
     }
     return node;
   };
@@ -125,11 +139,12 @@ absl::Status SessionCore::SetRequiresGrad(const Tensor& tensor, bool value) {
   if (!status.ok()) return status;
   tensor->requires_grad = value;
   if (value) {
-    tensor->node = MakeRef<GraphNode>();
+    tensor->node = tensor->unmarked_node ? std::move(tensor->unmarked_node)
+                                         : MakeRef<GraphNode>();
     tensor->node->tensor = tensor.get();
   } else {
     tensor->node->tensor = nullptr;
-    tensor->node.reset();
+    tensor->unmarked_node = std::move(tensor->node);
   }
   return absl::OkStatus();
 }
@@ -152,7 +167,11 @@ absl::Status SessionCore::RetainGrad(const Tensor& tensor) {
 }
 
 Tensor SessionCore::GetGrad(const Tensor& tensor) {
+  Tensor lost;  // dropped after the lock
   std::lock_guard<std::mutex> lock(mutex_);
+  if (tensor->grad && lost_.contains(tensor->grad->handle())) {
+    lost = std::move(tensor->grad);
+  }
   return tensor->grad;
 }
 
@@ -316,10 +335,12 @@ absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
 }
 
 absl::Status SessionCore::AfterBackward(const BackwardPlan& plan,
-                                        const BackwardOptions& options) {
+                                        const BackwardOptions& options,
+                                        std::vector<bool>* unused) {
+  unused->resize(plan.command.backward().targets_size());
   absl::Status status;
   if (plan.command.backward().id() != 0) {
-    status = AnswerCalls(plan, options.interrupted);
+    status = AnswerCalls(plan, options.interrupted, unused);
   }
   if (!options.retain_graph) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -355,9 +376,10 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
     turn.lock();
   }
   if (plan.command.backward().targets().empty()) return absl::OkStatus();
-  absl::Status status = AfterBackward(plan, options);
+  std::vector<bool> unused;
+  absl::Status status = AfterBackward(plan, options, &unused);
   if (!status.ok() || plan.fresh.empty()) return status;
-  return ShowGradients(plan, options.create_graph);
+  return ShowGradients(plan, unused, options.create_graph);
 }
 
 absl::StatusOr<bool> SessionCore::StartBackward(
@@ -389,11 +411,15 @@ absl::StatusOr<bool> SessionCore::StartBackward(
   // lock before they touch anything, so filling in a gradient is safe, and
   // taking a reference is not.
   for (TensorState* tensor : tensors) {
+    if (tensor->grad && lost_.contains(tensor->grad->handle())) {
+      plan->dropped.push_back(std::move(tensor->grad));
+    }
     if (!tensor->grad) {
       Tensor gradient = NameGradient(*tensor, plan);
       // User code may look at .grad before there is anything to see.
       if (waits) {
-        plan->fresh.emplace_back(tensor->node, std::move(gradient));
+        const int target = plan->command.backward().targets_size() - 1;
+        plan->fresh.push_back({tensor->node, std::move(gradient), target});
       } else {
         tensor->grad = std::move(gradient);
       }
@@ -444,8 +470,15 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
     turn.lock();
   }
   if (plan.command.backward().targets().empty()) return result;
-  absl::Status status = AfterBackward(plan, options);
+  std::vector<bool> unused;
+  absl::Status status = AfterBackward(plan, options, &unused);
   if (!status.ok()) return status;
+  size_t target = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (!result[i] || !unused[target++]) continue;
+    if (!allow_unused) return Unused(inputs[i]->spec());
+    result[i] = nullptr;
+  }
   return result;
 }
 
@@ -470,11 +503,7 @@ absl::StatusOr<bool> SessionCore::StartGrad(absl::Span<const Tensor> outputs,
   if (!status.ok()) return status;
   for (const Tensor& input : inputs) {
     if (!allow_unused && !(input->node && input->node->on_path)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "[grad] One of the differentiated Tensors appears to not have been "
-          "used in the graph. Set allow_unused=True if this is the desired "
-          "behavior. Got ",
-          input->spec().ToString(), "."));
+      return Unused(input->spec());
     }
   }
   if (!PrepareUserCode(has_turn, plan)) return false;

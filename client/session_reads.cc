@@ -175,6 +175,10 @@ absl::StatusOr<ReadValue> SessionCore::FinishRead(
     reads_.erase(mine);
   }
   if (!failure.ok()) return failure;
+  if (taken->result.lost_size() != 0) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    lost_.insert(taken->result.lost().begin(), taken->result.lost().end());
+  }
   ReadValue value;
   failure = FillValue(*taken, &value);
   if (!failure.ok()) return failure;

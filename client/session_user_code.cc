@@ -97,6 +97,7 @@ absl::StatusOr<int64_t> SessionCore::RecordFunction(
     node->function = function;
     node->inputs.assign(edges.begin(), edges.end());
     if (written[i]) {
+      ++outputs[i]->storage()->version();
       SetWritten(outputs[i].get(), std::move(node));
     } else {
       SetMade(outputs[i].get(), std::move(node));
@@ -247,7 +248,8 @@ absl::Status SessionCore::RunCall(const wire::BackwardCall& call,
 }
 
 absl::Status SessionCore::AnswerCalls(const BackwardPlan& plan,
-                                      const std::function<bool()>& stop_asked) {
+                                      const std::function<bool()>& stop_asked,
+                                      std::vector<bool>* unused) {
   const uint64_t id = plan.command.backward().id();
   bool stop = false;
   while (true) {
@@ -255,6 +257,9 @@ absl::Status SessionCore::AnswerCalls(const BackwardPlan& plan,
     if (!call.ok()) return call.status();
     if (call->done()) {
       if (stop) return absl::CancelledError("[backward] it was interrupted.");
+      for (const uint32_t target : call->unused()) {
+        if (target < unused->size()) (*unused)[target] = true;
+      }
       return ToAbslStatus(call->status());
     }
     absl::Status status;
@@ -276,6 +281,7 @@ absl::Status SessionCore::AnswerCalls(const BackwardPlan& plan,
 }
 
 absl::Status SessionCore::ShowGradients(const BackwardPlan& plan,
+                                        const std::vector<bool>& unused,
                                         bool create_graph) {
   struct Sum {
     GraphNode* node;
@@ -285,8 +291,8 @@ absl::Status SessionCore::ShowGradients(const BackwardPlan& plan,
   std::vector<Sum> sums;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [node, gradient] : plan.fresh) {
-      if (node->tensor == nullptr) continue;
+    for (const auto& [node, gradient, target] : plan.fresh) {
+      if (node->tensor == nullptr || unused[target]) continue;
       if (node->tensor->grad) {
         sums.push_back({node.get(), node->tensor->grad, gradient});
       } else {

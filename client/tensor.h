@@ -89,7 +89,9 @@ class TensorState final : public RefCounted {
   // A view made while gradients were off, of something that may need them: an
   // in-place op would lose what it was before.
   bool made_without_grad = false;
-  RefPtr<GraphNode> node;    // null iff !requires_grad
+  RefPtr<GraphNode> node;  // null iff !requires_grad
+  // A leaf's, while its mark is taken away: graphs recorded before lead there.
+  RefPtr<GraphNode> unmarked_node;
   RefPtr<TensorState> grad;  // leaf (or retained) gradient, null: None
 
  protected:

@@ -229,6 +229,14 @@ def gradient_of_a_gradient(torch):
 
 
 @program
+def a_linear_gradient_with_create_graph(torch):
+    x = leaf(torch, 3)
+    (g,) = torch.autograd.grad((x * 2).sum(), x, create_graph=True)
+    again = raised("does not require grad", lambda: torch.autograd.grad(g.sum(), x))
+    return g, again
+
+
+@program
 def backward_with_create_graph(torch):
     x = leaf(torch, 3)
     (x**3).sum().backward(create_graph=True)
@@ -292,6 +300,27 @@ def a_constant_has_no_node(torch):
     product = x * c
     facts = [n is None for n, _ in product.grad_fn.next_functions]
     return facts, product.grad_fn.name(), (x + 1).exp().grad_fn.name()
+
+
+@program
+def nodes_are_recognised(torch):
+    x = leaf(torch, 3)
+    y = x * x
+    z = y + y.exp()
+    (a, _), (b, _) = z.grad_fn.next_functions
+    (c, _) = b.next_functions[0]
+    seen = {z.grad_fn, a, b, c}
+    return z.grad_fn == z.grad_fn, a == y.grad_fn, a == c, a != b, len(seen)
+
+
+@program
+def shared_views_outside_the_loop(torch):
+    w = leaf(torch, 2, 3)
+    flat, wide = w.t().reshape(3, 2) + 0, w.view(6)  # made once
+    for step in range(3):
+        (flat * ramp(torch, 3, 2)).sum().backward()
+        (wide * (step + 1)).sum().backward()
+    return w.grad
 
 
 @program

@@ -265,18 +265,19 @@ def a_failed_backward_leaves_grad_usable(torch):
 
 @program
 def a_failed_backward_leaves_no_gradient(torch):
-    x = leaf(torch, 3)
+    x, w = leaf(torch, 3), leaf(torch, 3)
     y = x.exp()
-    loss = y.sum()
+    loss = (y * w).sum()
     y.zero_()
 
     def run():
         loss.backward()
-        return x.grad
+        return (x.grad * 2).sum()
 
     first = raised("modified by an inplace operation", run)
-    (x * 2).sum().backward()
-    return first, x.grad
+    none = [x.grad is None, w.grad is None]
+    (x * w).sum().backward()
+    return first, none, x.grad, w.grad
 
 
 @program

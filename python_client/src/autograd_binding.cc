@@ -90,6 +90,19 @@ PyObject* NodeHook(PyObject*, PyObject*) {
       "nn.Module.register_full_backward_hook."));
 }
 
+// Two objects may stand for one node.
+Py_hash_t GradFnHash(PyObject* self) {
+  return static_cast<Py_hash_t>(
+      reinterpret_cast<uintptr_t>(NodeOf(self).get()) >> 4);
+}
+
+PyObject* GradFnCompare(PyObject* self, PyObject* other, int op) {
+  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != g_grad_fn_type) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return PyBool_FromLong((NodeOf(self) == NodeOf(other)) == (op == Py_EQ));
+}
+
 PyMethodDef g_grad_fn_methods[] = {
     {"name", GradFnName, METH_NOARGS, nullptr},
     {"register_hook", NodeHook, METH_O, nullptr},
@@ -103,6 +116,8 @@ PyGetSetDef g_grad_fn_properties[] = {
 PyType_Slot g_grad_fn_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(GradFnDealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(GradFnRepr)},
+    {Py_tp_hash, reinterpret_cast<void*>(GradFnHash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(GradFnCompare)},
     {Py_tp_methods, g_grad_fn_methods},
     {Py_tp_getset, g_grad_fn_properties},
     {0, nullptr},

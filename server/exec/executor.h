@@ -136,6 +136,8 @@ class Executor {
   absl::Status StoreGradient(const v1::Backward::Target& target,
                              const Value& tensor, Value gradient,
                              const v1::Backward& backward);
+  // Names the gradients that the client need not wait for any more, once.
+  void ListLost(OpFailure& failure, v1::ReadResult* result) const;
   absl::Status FillRead(const v1::Read& read, const Value& tensor,
                         v1::ReadResult* result);
 

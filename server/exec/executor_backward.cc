@@ -40,6 +40,12 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
     if (!tensor.ok()) return tensor.status();
     targets.push_back(*std::move(tensor));
     if (!target.accumulate()) continue;
+    // What an earlier backward failed to make, and told so, starts anew.
+    const TensorStore::Entry* entry = store_.Find(target.grad());
+    if (entry != nullptr && !entry->tensor && entry->failure != nullptr &&
+        entry->failure->reported) {
+      continue;
+    }
     absl::StatusOr<Value> grad = Resolve(target.grad(), &failure);
     if (!grad.ok()) return grad.status();
   }
@@ -120,10 +126,16 @@ void Executor::EndBackward(absl::Status status) {
   backwards_.pop_back();
   if (profile_ != nullptr) profile_->set_pass(nullptr);
   const v1::Backward& request = ended->request;
+  v1::BackwardCall done;
   if (status.ok()) {
     std::vector<Value> gradients = ended->pass->TakeResults();
+    const std::vector<bool> unused = ended->pass->TakeUnused();
     ended->pass.reset();
     for (size_t i = 0; i < gradients.size() && status.ok(); ++i) {
+      if (unused[i]) {
+        done.add_unused(static_cast<uint32_t>(i));
+        continue;
+      }
       status =
           StoreGradient(request.targets(static_cast<int>(i)), ended->targets[i],
                         std::exchange(gradients[i], Value()), request);
@@ -132,10 +144,14 @@ void Executor::EndBackward(absl::Status status) {
   if (!status.ok()) {
     FailBackward(request, NewFailure(status, "backward", ended->op_sequence));
   } else if (request.id() != 0) {
-    v1::BackwardCall call;
-    call.set_id(request.id());
-    call.set_done(true);
-    sink_->Call(std::move(call));
+    // The client drops its handles of these when it hears so.
+    for (const uint32_t i : done.unused()) {
+      const auto& target = request.targets(static_cast<int>(i));
+      if (!target.accumulate()) store_.Put(target.grad(), ended->targets[i]);
+    }
+    done.set_id(request.id());
+    done.set_done(true);
+    sink_->Call(std::move(done));
   }
 }
 
@@ -146,6 +162,7 @@ void Executor::FailBackward(const v1::Backward& request,
       store_.MarkFailed(target.grad(), failure);
     } else {
       store_.PutFailure(target.grad(), failure);
+      failure->gradients.push_back(target.grad());
     }
   }
   if (request.id() == 0) return;
@@ -175,8 +192,9 @@ absl::Status Executor::StoreGradient(const v1::Backward::Target& target,
     if (!zeros.ok()) return zeros.status();
     gradient = (*zeros)[0];
   }
-  if (target.accumulate()) {
-    const TensorStore::Entry* entry = store_.Find(target.grad());
+  const TensorStore::Entry* entry =
+      target.accumulate() ? store_.Find(target.grad()) : nullptr;
+  if (entry != nullptr && entry->tensor) {
     const Value sum[] = {entry->tensor, gradient};
     Attrs add(&GetOp(OpId::add));
     // Recorded gradients must not be overwritten: the graph may need the old.

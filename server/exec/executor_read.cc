@@ -24,6 +24,7 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
     } else if (FailurePtr failure = std::move(unreported_)) {
       unreported_ = nullptr;
       ReportFailure(*failure, result.mutable_status());
+      ListLost(*failure, &result);
     }
     sink_->Reply(std::move(result));
     return absl::OkStatus();
@@ -33,12 +34,21 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
   if (!tensor.ok()) return tensor.status();
   if (failure != nullptr) {
     ReportFailure(*failure, result.mutable_status());
+    ListLost(*failure, &result);
   } else if (absl::Status s = FillRead(read, *tensor, &result); !s.ok()) {
     result.clear_value();
     StatusToProto(s, result.mutable_status());
   }
   sink_->Reply(std::move(result));
   return absl::OkStatus();
+}
+
+void Executor::ListLost(OpFailure& failure, v1::ReadResult* result) const {
+  for (const uint64_t handle : failure.gradients) {
+    const TensorStore::Entry* entry = store_.Find(handle);
+    if (entry != nullptr && !entry->tensor) result->add_lost(handle);
+  }
+  failure.gradients.clear();
 }
 
 absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,

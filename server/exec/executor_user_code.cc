@@ -63,6 +63,7 @@ absl::Status Executor::ApplyRecordFunction(const v1::RecordFunction& record) {
       Value result = runner_.Alias(outputs[i]);
       result->SetHistory(node, static_cast<uint32_t>(i));
       if (output.written()) {
+        AsTensor(result)->CountWrite("mark_dirty");
         status = CheckWritable(output.handle());
         if (status.ok()) status = NoteWrite(output.handle(), std::move(result));
       } else {

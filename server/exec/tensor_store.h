@@ -32,7 +32,8 @@ struct OpFailure {
   uint64_t op_sequence = 0;
   uint64_t forward_op_sequence = 0;  // of a backward: the op behind it
   bool reported = false;
-  std::vector<uint64_t> targets;  // in-place targets to restore when reported
+  std::vector<uint64_t> targets;    // in-place targets to restore when reported
+  std::vector<uint64_t> gradients;  // handles that a backward did not make
 };
 using FailurePtr = std::shared_ptr<OpFailure>;
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "autograd/grad_rule.h"
+#include "ops/op_id.h"
 #include "proto/convert.h"
 #include "spdlog/spdlog.h"
 
@@ -329,6 +331,13 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
   reply->set_session_id(options_.id);
+  for (int id = 0; id < kNumOps; ++id) {
+    const GradRule* rule = FindGradRule(static_cast<OpId>(id));
+    if (rule != nullptr && rule->saved_inputs == 0 &&
+        rule->saved_outputs == 0) {
+      reply->add_saves_nothing(id);
+    }
+  }
 }
 
 void Session::End(const absl::Status& reason) {

@@ -256,11 +256,6 @@ def _record(cls, ctx, args, outputs):
                 f"{cls.__name__}: every tensor given to mark_dirty() must be returned "
                 "by forward()"
             )
-    ctx._saved = tuple(
-        None if t is None else _Saved(t, _output_of(t, outputs, args, ctx._dirty))
-        for t in ctx._to_save
-    )
-    ctx._to_save = ()
     ctx._inputs = [tuple(a.shape) if isinstance(a, Tensor) else None for a in args]
     ctx._outputs = [
         (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None)
@@ -277,6 +272,12 @@ def _record(cls, ctx, args, outputs):
         ctx, cls.__name__, inputs, tuple(results), tuple(written), ctx._behind
     )
     ctx._behind = ()
+    # Now that writes are counted.
+    ctx._saved = tuple(
+        None if t is None else _Saved(t, _output_of(t, outputs, args, ctx._dirty))
+        for t in ctx._to_save
+    )
+    ctx._to_save = ()
     return tuple(made)
 
 
