@@ -124,7 +124,8 @@ class Session : public std::enable_shared_from_this<Session> {
                                 absl::Span<const Tensor> gradients,
                                 absl::Span<const Tensor> inputs,
                                 const BackwardOptions& options) = 0;
-  // autograd.grad: one gradient per input; null for unused ones if allowed.
+  // autograd.grad: one gradient per input; null for unused ones: where not
+  // allowed only those that user code left without (the caller judges).
   virtual absl::StatusOr<std::vector<Tensor>> Grad(
       absl::Span<const Tensor> outputs, absl::Span<const Tensor> gradients,
       absl::Span<const Tensor> inputs, const BackwardOptions& options,

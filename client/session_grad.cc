@@ -476,7 +476,6 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
   size_t target = 0;
   for (size_t i = 0; i < result.size(); ++i) {
     if (!result[i] || !unused[target++]) continue;
-    if (!allow_unused) return Unused(inputs[i]->spec());
     result[i] = nullptr;
   }
   return result;

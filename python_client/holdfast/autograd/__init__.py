@@ -166,6 +166,12 @@ def grad(
             a if b is None else b if a is None else a + b
             for a, b in zip(gradients, more)
         )
+    if not (materialize_grads or allow_unused) and any(g is None for g in gradients):
+        # The path went through a function that had nothing to give.
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the "
+            "graph. Set allow_unused=True if this is the desired behavior."
+        )
     if materialize_grads:
         gradients = tuple(
             _C.ops.full(tuple(x.shape), 0, dtype=x.dtype) if g is None else g
