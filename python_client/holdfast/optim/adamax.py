@@ -3,18 +3,17 @@
 
 """Adamax (Kingma & Ba 2015, section 7)."""
 
-import holdfast
-
-from .algorithm import Algorithm, check_betas, check_eps
+from .algorithm import RunningMeans
 
 
-class Adamax(Algorithm):
+class Adamax(RunningMeans):
     """Adam with the largest recent gradient in the place of the root mean square.
 
     State: "step", "exp_avg" and "exp_inf".
     """
 
     _algorithm = "adamax"
+    _means = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -26,19 +25,7 @@ class Adamax(Algorithm):
         foreach=None,
         **options,
     ):
-        check_eps(eps)
-        check_betas(betas)
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults, foreach=foreach, **options)
-
-    def _new_state(self, group, param):
-        return {
-            "exp_avg": holdfast.zeros_like(param),
-            "exp_inf": holdfast.zeros_like(param),
-        }
-
-    def _names(self, group):
-        return ("exp_avg", "exp_inf")
+        super().__init__(params, lr, betas, eps, weight_decay, foreach, options)
 
     def _scalars(self, group, state):
         beta1, beta2 = group["betas"]

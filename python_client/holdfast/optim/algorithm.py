@@ -107,3 +107,23 @@ class Algorithm(Optimizer):
             if isinstance(step, holdfast.Tensor):
                 step = step.item()
             state["step"] = int(step)
+
+
+class RunningMeans(Algorithm):
+    """With Adam's options and a state of two means, by the names in `_means`."""
+
+    _means = ("exp_avg", "exp_avg_sq")
+
+    def __init__(
+        self, params, lr, betas, eps, weight_decay, foreach, options, **defaults
+    ):
+        check_eps(eps)
+        check_betas(betas)
+        adams = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**adams, **defaults}, foreach=foreach, **options)
+
+    def _new_state(self, group, param):
+        return {name: holdfast.zeros_like(param) for name in self._means}
+
+    def _names(self, group):
+        return self._means

@@ -5,12 +5,10 @@
 
 import math
 
-import holdfast
-
-from .algorithm import Algorithm, check_betas, check_eps
+from .algorithm import RunningMeans
 
 
-class NAdam(Algorithm):
+class NAdam(RunningMeans):
     """Adam with Nesterov's momentum.
 
     State: "step", "mu_product" (a float), "exp_avg" and "exp_avg_sq".
@@ -29,28 +27,21 @@ class NAdam(Algorithm):
         foreach=None,
         **options,
     ):
-        check_eps(eps)
-        check_betas(betas)
         if not 0.0 <= momentum_decay:
             raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-        }
-        super().__init__(params, defaults, foreach=foreach, **options)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            foreach,
+            options,
+            momentum_decay=momentum_decay,
+        )
 
     def _new_state(self, group, param):
-        return {
-            "mu_product": 1.0,
-            "exp_avg": holdfast.zeros_like(param),
-            "exp_avg_sq": holdfast.zeros_like(param),
-        }
-
-    def _names(self, group):
-        return ("exp_avg", "exp_avg_sq")
+        return {"mu_product": 1.0, **super()._new_state(group, param)}
 
     def _scalars(self, group, state):
         beta1, beta2 = group["betas"]

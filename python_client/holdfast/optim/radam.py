@@ -5,12 +5,10 @@
 
 import math
 
-import holdfast
-
-from .algorithm import Algorithm, check_betas, check_eps
+from .algorithm import RunningMeans
 
 
-class RAdam(Algorithm):
+class RAdam(RunningMeans):
     """Adam that adapts its steps once the variance can be trusted.
 
     State: "step", "exp_avg" and "exp_avg_sq".
@@ -28,19 +26,7 @@ class RAdam(Algorithm):
         foreach=None,
         **options,
     ):
-        check_eps(eps)
-        check_betas(betas)
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults, foreach=foreach, **options)
-
-    def _new_state(self, group, param):
-        return {
-            "exp_avg": holdfast.zeros_like(param),
-            "exp_avg_sq": holdfast.zeros_like(param),
-        }
-
-    def _names(self, group):
-        return ("exp_avg", "exp_avg_sq")
+        super().__init__(params, lr, betas, eps, weight_decay, foreach, options)
 
     def _scalars(self, group, state):
         beta1, beta2 = group["betas"]

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: what makes and writes tensors: ops and puts.
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+#include "client/export_hold.h"
+#include "client/session_core.h"
+#include "ops/infer.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
+
+namespace holdfast::client {
+
+// ---- ops
+
+absl::Status SessionCore::Apply(const Attrs& attrs,
+                                absl::Span<const Tensor> inputs, bool inplace,
+                                bool record, absl::Span<Tensor> outputs,
+                                RandomStream* random) {
+  if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
+  const OpSchema& schema = attrs.schema();
+  absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
+  bool exported = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    absl::Status owner = CheckOwner(schema.name, inputs[i]);
+    if (ABSL_PREDICT_FALSE(!owner.ok())) return owner;
+    if (ABSL_PREDICT_FALSE(inputs[i]->pending())) {
+      absl::Status settled = Settle(inputs[i], nullptr);
+      if (!settled.ok()) return settled;
+    }
+    specs[i] = &inputs[i]->spec();
+    exported |= inputs[i]->storage()->exported();
+  }
+  OutputSpecs inferred;
+  absl::Status status = InferOp(attrs, specs, inplace, &inferred);
+  if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+  const size_t expected = inplace ? 1 : inferred.size();
+  if (ABSL_PREDICT_FALSE(outputs.size() != expected)) {
+    return absl::InternalError(
+        absl::StrCat("[", schema.name, "] the call must take ", expected,
+                     " outputs. Got ", outputs.size(), "."));
+  }
+  const uint32_t op = op_ids_[static_cast<int>(schema.id)];
+  if (ABSL_PREDICT_FALSE(op == kNoSuchOp)) {
+    return absl::UnimplementedError(
+        absl::StrCat("[", schema.name, "] the daemon must know the op. Got ",
+                     hello_.server(), ", which lacks ", schema.name,
+                     schema.signature, " of this client (protocol 1.",
+                     schema.since, "). Use the same version on both sides."));
+  }
+  if (ABSL_PREDICT_FALSE(inplace && !inputs[0])) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name, "_] the first argument must be a tensor."));
+  }
+  if (ABSL_PREDICT_FALSE(random != nullptr && !schema.has(kRandom))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", schema.name, "] the op draws no random numbers. Got a stream."));
+  }
+  if (ABSL_PREDICT_FALSE(random != nullptr)) {
+    absl::Status known = KnowsRandomState();
+    if (!known.ok()) return known;
+  }
+  absl::InlinedVector<Tensor, 2> made;
+  std::shared_ptr<Session> self =
+      !inputs.empty() && inputs[0] ? inputs[0]->session() : Self();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    bool needs_grad = false;
+    if (inplace && record && inputs[0]->requires_grad) {
+      status = CheckNotLeaf(absl::StrCat(schema.name, "_"), inputs[0]);
+      if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+    }
+    if (record && !schema.has(kNoGrad)) {
+      for (const Tensor& input : inputs) {
+        needs_grad |= input && input->NeedsGrad();
+      }
+    }
+    if (ABSL_PREDICT_FALSE(inplace && needs_grad &&
+                           inputs[0]->made_without_grad)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[", schema.name,
+          "_] A view was created in no_grad mode and is being modified inplace "
+          "with grad mode enabled. Given that this use case is ambiguous and "
+          "error-prone, it is forbidden. You can clarify your code by moving "
+          "both the view and the inplace either both inside the no_grad block "
+          "(if you don't want the inplace to be tracked) or both outside (if "
+          "you want the inplace to be tracked). Got ",
+          inputs[0]->spec().ToString(), "."));
+    }
+    OpRequest request;
+    request.op = op;
+    request.inputs = inputs;
+    request.attrs = &attrs;
+    request.record = needs_grad;
+    request.inplace = inplace;
+    if (!inplace && !inferred.empty()) {
+      request.outputs = next_handle_;
+      next_handle_ += inferred.size();
+    }
+    if (ABSL_PREDICT_FALSE(random != nullptr)) {
+      request.random = random->Take(RandomCounters(inferred[0].spec));
+      request.has_random = true;
+    }
+    status = Send(writer_.EncodeOp(request, releases_));
+    if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+    releases_.clear();
+    CountOp();
+    Note(ProfiledKind::kOp, op_sequence_.load(std::memory_order_relaxed),
+         begin_ns, static_cast<int16_t>(schema.id), inplace);
+    if (!inplace) {
+      for (size_t i = 0; i < inferred.size(); ++i) {
+        RefPtr<StorageState> storage;
+        if (inferred[i].alias < 0) {
+          storage = MakeRef<StorageState>();
+        } else {
+          const Tensor& base = inputs[inferred[i].alias];
+          const bool data = schema.id == OpId::variable_data;
+          storage = data || schema.id == OpId::detach
+                        ? MakeRef<StorageState>(base->storage(), data)
+                        : base->storage();
+        }
+        const bool last = i + 1 == inferred.size();
+        made.push_back(MakeRef<TensorState>(
+            last ? std::move(self) : self, request.outputs + i,
+            std::move(inferred[i].spec), std::move(storage)));
+      }
+    }
+    if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
+    if (schema.has(kView) && !record) {
+      made[0]->made_without_grad = !schema.has(kNoGrad);
+    }
+    if (inplace) ++inputs[0]->storage()->version();
+    if (schema.has(kMutates)) {
+      for (const Tensor& input : inputs) ++input->storage()->version();
+    }
+  }
+  if (inplace) {
+    outputs[0] = inputs[0];
+  } else {
+    std::move(made.begin(), made.end(), outputs.begin());
+  }
+  if (ABSL_PREDICT_FALSE(exported) && !schema.has(kView)) {
+    return Synchronize(nullptr);
+  }
+  return absl::OkStatus();
+}
+
+// ---- puts
+
+absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
+                                            int64_t begin_ns) {
+  wire::Command command;
+  wire::TensorSpec* shape = put.mutable_spec();
+  shape->set_dtype(static_cast<wire::DType>(spec.dtype));
+  for (int64_t size : spec.shape) shape->add_shape(size);
+  *command.mutable_put() = std::move(put);
+  std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t handle = next_handle_++;
+  command.mutable_put()->set_handle(handle);
+  absl::Status status = SendCommand(command);
+  if (!status.ok()) return status;
+  CountOp();
+  Note(ProfiledKind::kPut, op_sequence_.load(std::memory_order_relaxed),
+       begin_ns);
+  return NewTensor(handle, std::move(spec));
+}
+
+absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
+                                        absl::Span<const int64_t> shape,
+                                        const void* data) {
+  if (!usable()) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
+  absl::Status status = CheckShape(dtype, shape);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("[tensor] ", status.message()));
+  }
+  TensorSpec spec = ContiguousSpec(dtype, shape);
+  const uint64_t bytes = spec.nbytes();
+  wire::Put put;
+  if (bytes <= connection_->inline_limit()) {
+    put.set_data(data, bytes);
+  } else {
+    status = connection_->Upload(data, bytes, &put);
+    if (!status.ok()) return status;
+  }
+  return SendPut(std::move(put), std::move(spec), begin_ns);
+}
+
+absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
+    DType dtype, absl::Span<const int64_t> shape) {
+  if (!usable()) return Unusable();
+  const int64_t begin_ns = ProfileBegin();
+  absl::Status status = CheckShape(dtype, shape);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("[tensor] ", status.message()));
+  }
+  TensorSpec spec = ContiguousSpec(dtype, shape);
+  absl::StatusOr<MappedBlock> block =
+      connection_->Allocate(std::max<uint64_t>(1, spec.nbytes()));
+  if (!block.ok()) return block.status();
+  wire::Put put;
+  put.set_block(block->id);
+  absl::StatusOr<Tensor> tensor = SendPut(std::move(put), spec, begin_ns);
+  if (!tensor.ok()) return tensor.status();
+  ReadValue value;
+  value.spec = std::move(spec);
+  value.data = block->memory.data;
+  value.placed = true;
+  value.owner = std::make_shared<ExportHold>(*tensor, &exports_,
+                                             std::move(block->memory.owner));
+  return std::make_pair(*std::move(tensor), std::move(value));
+}
+
+}  // namespace holdfast::client
