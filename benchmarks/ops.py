@@ -18,7 +18,6 @@ written count.
 """
 
 import json
-import math
 import os
 import re
 import subprocess
@@ -182,20 +181,15 @@ def main():
             side.cases = {}
         holdfast.disconnect()
     theirs.close()
-    ratios = []
     for name, (own, other) in results.items():
         r.add(name, own * 1e6, "us", other and other * 1e6, target_ratio=1.5)
-        if other:
-            ratios.append(own / other)
+    r.add_geometric_mean(target=1.0)
     for op, share in op_calls.TRAFFIC.items():
         if f"{op}, 3e7" in results:
             moved = share * 2 * 4 * op_calls.SIZES["3e7"]
             reached = moved / results[f"{op}, 3e7"][0] / bandwidth * 100
             r.add(f"{op}, 3e7: of memory bandwidth", reached, "%", None, 80, None, True)
     r.add("memory bandwidth (memcpy)", bandwidth / 1e9, "GB/s")
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        r.add("geometric mean of the ratios", mean, "x", target=1.0)
     return r.finish(args)
 
 

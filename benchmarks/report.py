@@ -4,6 +4,7 @@
 
 import argparse
 import json
+import math
 import sys
 
 
@@ -58,6 +59,13 @@ class Report:
             }
         )
         print(f"  {name}: {_number(value)} {unit}", file=sys.stderr, flush=True)
+
+    def add_geometric_mean(self, target):
+        """The geometric mean of the ratios so far, which should be <= `target`."""
+        ratios = [r["ratio"] for r in self.results if r["ratio"] is not None]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            self.add("geometric mean of the ratios", mean, "x", target=target)
 
     def finish(self, args):
         """Prints the table, writes JSON, returns the exit status."""

@@ -23,56 +23,12 @@ COLOURS = {
 ARROWS = 24  # from submissions to executions; more would hide the picture
 
 
-def resnet50(nn, classes=10):
-    """ResNet-50 (He et al. 2015): bottlenecks 3, 4, 6, 3, widths 64 to 512."""
-
-    class Bottleneck(nn.Module):
-        def __init__(self, before, width, stride):
-            super().__init__()
-            after = 4 * width
-            self.relu = nn.ReLU()
-            self.body = nn.Sequential(
-                nn.Conv2d(before, width, 1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-                nn.Conv2d(width, width, 3, stride, padding=1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-                nn.Conv2d(width, after, 1, bias=False),
-                nn.BatchNorm2d(after),
-            )
-            self.shortcut = nn.Sequential()
-            if stride != 1 or before != after:
-                self.shortcut = nn.Sequential(
-                    nn.Conv2d(before, after, 1, stride, bias=False),
-                    nn.BatchNorm2d(after),
-                )
-
-        def forward(self, x):
-            return self.relu(self.body(x) + self.shortcut(x))
-
-    blocks, channels = [], 64
-    for stage, depth in enumerate((3, 4, 6, 3)):
-        for block in range(depth):
-            stride = 2 if stage > 0 and block == 0 else 1
-            blocks.append(Bottleneck(channels, 64 << stage, stride))
-            channels = 4 * (64 << stage)
-    return nn.Sequential(
-        nn.Conv2d(3, 64, 7, 2, padding=3, bias=False),
-        nn.BatchNorm2d(64),
-        nn.ReLU(),
-        nn.MaxPool2d(3, 2, 1),
-        *blocks,
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(channels, classes),
-    )
-
-
 def train(torch, batch, size, steps):
     """Profiles of `steps` training steps after one that warms up."""
+    from models import resnet
+
     torch.manual_seed(0)
-    model = resnet50(torch.nn)
+    model = resnet.resnet50(classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     images = torch.randn(batch, 3, size, size)
     labels = torch.randint(0, 10, (batch,))
@@ -196,7 +152,10 @@ def main():
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--size", type=int, default=64, help="of the images, squares")
     args = parser.parse_args()
-    import holdfast as torch
+    import holdfast.run
+
+    holdfast.run.stand_in_for_torch()
+    import torch
 
     os.makedirs(args.out, exist_ok=True)
     with daemon.running() as running:

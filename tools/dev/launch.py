@@ -66,15 +66,15 @@ def python_main(args):
 def bench_main(args):
     if args.list:
         for path in benchmarks():
-            print(f"{path.stem:<24} {summary(path)}")
+            print(f"{name_of(path):<24} {summary(path)}")
         return
     if not args.name:
         raise Failure("name a benchmark; ./dev bench --list shows them.")
-    path = BENCHMARKS / f"{args.name}.py"
-    if not path.exists():
+    known = {name_of(path): path for path in benchmarks()}
+    if args.name not in known:
         raise Failure(f"no benchmark {args.name}; ./dev bench --list shows them.")
     build.build()
-    exec_python([path, *rest_of(args)])
+    exec_python([known[args.name], *rest_of(args)])
 
 
 def rest_of(args):
@@ -83,12 +83,19 @@ def rest_of(args):
 
 
 def benchmarks():
-    """Programs, not the modules that they share (those start with _)."""
+    """The programs: files, or folders with a __main__.py. A module that they share
+    has no `main`."""
     return [
         path
-        for path in sorted(BENCHMARKS.glob("*.py"))
-        if not path.stem.startswith("_") and path.stem != "conftest"
+        for path in sorted(
+            [*BENCHMARKS.glob("*.py"), *BENCHMARKS.glob("*/__main__.py")]
+        )
+        if "def main(" in path.read_text()
     ]
+
+
+def name_of(benchmark):
+    return benchmark.parent.name if benchmark.stem == "__main__" else benchmark.stem
 
 
 def summary(path):
