@@ -74,6 +74,85 @@ HOLDFAST_INLINE bool DivideTruncated(const T* a, const T* b, int64_t n,
   return inexact == 0;
 }
 
+// Division by one number by way of a multiplication, exact for all dividends
+// (Granlund and Montgomery, "Division by invariant integers using
+// multiplication", 1994, figure 5.2). REQUIRES: divisor is not -1, 0 or 1.
+class InvariantDivisor {
+ public:
+  explicit InvariantDivisor(int64_t divisor)
+      : divisor_(divisor), sign_(divisor >> 63) {
+    const uint64_t size = divisor < 0 ? 0 - static_cast<uint64_t>(divisor)
+                                      : static_cast<uint64_t>(divisor);
+    const int bits = 64 - __builtin_clzll(size - 1);  // log2, rounded up
+    shift_ = bits - 1;
+    factor_ = static_cast<int64_t>(static_cast<uint64_t>(
+        (static_cast<unsigned __int128>(1) << (63 + bits)) / size + 1));
+  }
+  // Rounded towards zero.
+  HOLDFAST_INLINE int64_t Quotient(int64_t x) const {
+    const auto product = static_cast<__int128>(factor_) * x;
+    const int64_t high = x + static_cast<int64_t>(product >> 64);
+    return (((high >> shift_) - (x >> 63)) ^ sign_) - sign_;
+  }
+  // Rounded down (figure 6.1). REQUIRES: divisor > 0.
+  HOLDFAST_INLINE int64_t Floor(int64_t x) const {
+    const int64_t sign = x >> 63;
+    const auto product =
+        static_cast<unsigned __int128>(static_cast<uint64_t>(factor_)) *
+        static_cast<uint64_t>(x ^ sign);
+    return static_cast<int64_t>(static_cast<uint64_t>(product >> 64) >>
+                                shift_) ^
+           sign;
+  }
+  HOLDFAST_INLINE int64_t Rest(int64_t x, int64_t quotient) const {
+    return x - quotient * divisor_;
+  }
+  // All ones where a floor is one less than the quotient, else 0.
+  HOLDFAST_INLINE int64_t Down(int64_t rest) const {
+    return -static_cast<int64_t>((rest != 0) & ((rest ^ divisor_) < 0));
+  }
+  int64_t divisor() const { return divisor_; }
+
+ private:
+  int64_t divisor_, sign_, factor_;
+  int shift_;
+};
+
+// The divisor if all n have the same and it is one for InvariantDivisor, else
+// 0.
+HOLDFAST_INLINE int64_t OneDivisor(const int64_t* b, int64_t n) {
+  const int64_t divisor = LoadOnce(b);
+  int64_t different = 0;
+  for (int64_t j = 0; j < n; ++j) different |= b[j] ^ divisor;
+  const bool small = divisor >= -1 && divisor <= 1;
+  return different == 0 && !small ? divisor : 0;
+}
+
+template <elementwise::DivisionResult kWanted>
+HOLDFAST_INLINE void DivideByOne(const InvariantDivisor& by, const int64_t* a,
+                                 int64_t* out, int64_t n) {
+  using elementwise::DivisionResult;
+  if (kWanted != DivisionResult::kTruncatedRemainder && by.divisor() > 0) {
+    constexpr bool kFloor = kWanted == DivisionResult::kFloor;
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t floor = by.Floor(a[j]);
+      out[j] = kFloor ? floor : by.Rest(a[j], floor);
+    }
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t quotient = by.Quotient(a[j]);
+    const int64_t rest = by.Rest(a[j], quotient);
+    if constexpr (kWanted == DivisionResult::kFloor) {
+      out[j] = quotient + by.Down(rest);
+    } else if constexpr (kWanted == DivisionResult::kRemainder) {
+      out[j] = rest + (by.divisor() & by.Down(rest));
+    } else {
+      out[j] = rest;
+    }
+  }
+}
+
 // out may be a or b.
 template <typename Op, typename T>
 HOLDFAST_INLINE void DivisionLoop(const T* a, const T* b, T* out, int64_t n) {
@@ -82,6 +161,12 @@ HOLDFAST_INLINE void DivisionLoop(const T* a, const T* b, T* out, int64_t n) {
   Divisions d;
   for (int64_t i = 0; i < n; i += Divisions::kSize) {
     const int64_t m = std::min(Divisions::kSize, n - i);
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (const int64_t divisor = OneDivisor(b + i, m); divisor != 0) {
+        DivideByOne<kWanted>(InvariantDivisor(divisor), a + i, out + i, m);
+        continue;
+      }
+    }
     if (!DivideTruncated(a + i, b + i, m, &d)) {
       for (int64_t j = i; j < i + m; ++j) {
         // A divisor is tested and used: from one load, because a client that

@@ -81,8 +81,34 @@ void ExpectScalarResults(OpId id) {
   }
 }
 
+// Runs of dividends that share a divisor, which is divided by otherwise.
+template <typename Functor>
+void ExpectScalarResultsByOneDivisor(OpId id) {
+  const auto [dividends, others] = Operands<int64_t>();
+  std::vector<int64_t> divisors = {
+      2, 3, 7, -2, -3, -7, 10, 641, 1 << 20, -1, 255, 1, INT64_MAX, INT64_MIN};
+  for (int i = 0; i < 300; ++i) {
+    divisors.push_back(others[100 + i]);
+    divisors.push_back(int64_t{1} << i % 63);
+  }
+  const int64_t n = 2000;
+  TestTensor x(DType::kInt64, {n}), y(DType::kInt64, {});
+  for (size_t k = 0; k < divisors.size(); ++k) {
+    *y.data<int64_t>() = divisors[k];
+    std::copy_n(dividends.begin() + (k % 90) * n, n, x.data<int64_t>());
+    const TestTensor got = holdfast::Op(id, {}, {x, y});
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t value = x.data<int64_t>()[i];
+      ASSERT_EQ(got.data<int64_t>()[i],
+                Functor::template Apply<int64_t>(value, divisors[k]))
+          << value << " by " << divisors[k];
+    }
+  }
+}
+
 template <typename Functor>
 void ExpectScalarResultsOfAllTypes(OpId id) {
+  ExpectScalarResultsByOneDivisor<Functor>(id);
   ExpectScalarResults<Functor, uint8_t>(id);
   ExpectScalarResults<Functor, int32_t>(id);
   ExpectScalarResults<Functor, int64_t>(id);

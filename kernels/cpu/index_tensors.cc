@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -82,35 +83,55 @@ absl::Status ToStatus(const Attrs& attrs, const Addressing& a,
   return absl::OkStatus();
 }
 
+constexpr int64_t kBlockOffsets = 1024;
+
+// offsets[j] += at[j] * stride, negative indices counted from the end; whether
+// all are in range.
+template <typename I>
+struct AddOffsetsBody {
+  static HOLDFAST_INLINE bool Run(const I* at, int64_t n, int64_t size,
+                                  int64_t stride, int64_t* offsets) {
+    int64_t outside = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t i = at[j];
+      i += size & (i >> 63);
+      outside |= i | (size - 1 - i);  // negative if either is
+      // Unsigned: what is out of range may overflow.
+      offsets[j] += static_cast<int64_t>(static_cast<uint64_t>(i) *
+                                         static_cast<uint64_t>(stride));
+    }
+    return outside >= 0;
+  }
+};
+
 // Adds what index k contributes to the offsets of elements [begin, begin + n);
-// false at an index that is out of range.
+// false at an index that is out of range. REQUIRES: n <= kBlockOffsets.
 template <typename I>
 bool AddOffsets(const Addressing& a, int k, int64_t begin, int64_t n,
                 int64_t* offsets, FirstBadIndex* bad) {
   const TensorView& view = a.indices[k];
   const int64_t size = a.data->shape[a.dims[k]];
   const int64_t stride = a.data->strides[a.dims[k]];
-  const auto add = [&](int64_t j, int64_t at) {
-    at += at < 0 ? size : 0;
-    if (!InRange(at, size)) {
-      bad->Record(at < 0 ? at - size : at);
-      return false;
-    }
-    offsets[j] += at * stride;
-    return true;
-  };
   const I* index = view.as<I>();
+  // A copy is checked and used, which no client can change in between.
+  I at[kBlockOffsets];
   if (view.spec->contiguous() && view.spec->numel() == a.count) {
-    for (int64_t j = 0; j < n; ++j) {
-      if (!add(j, LoadOnce(index + begin + j))) return false;
-    }
+    std::memcpy(at, index + begin, n * sizeof(I));
+  } else {
+    StridedCursor<1> from(a.shape, {a.strides[k].data()}, begin);
+    for (int64_t j = 0; j < n; ++j, from.Next()) at[j] = index[from[0]];
+  }
+  if (Vectorised<AddOffsetsBody<I>>(static_cast<const I*>(at), n, size, stride,
+                                    offsets)) {
     return true;
   }
-  StridedCursor<1> at(a.shape, {a.strides[k].data()}, begin);
-  for (int64_t j = 0; j < n; ++j, at.Next()) {
-    if (!add(j, LoadOnce(index + at[0]))) return false;
+  for (int64_t j = 0; j < n; ++j) {
+    if (at[j] < -size || at[j] >= size) {
+      bad->Record(at[j]);
+      break;
+    }
   }
-  return true;
+  return false;
 }
 
 // Offsets of elements [begin, begin + n) in data's memory.
@@ -126,8 +147,6 @@ bool FillOffsets(const Addressing& a, int64_t begin, int64_t n,
   }
   return good;
 }
-
-constexpr int64_t kBlockOffsets = 1024;
 
 // Calls use(begin, n, offsets) for blocks of elements, in parallel.
 template <typename F>
@@ -219,17 +238,66 @@ bool SingleStep(absl::Span<const int64_t> shape,
   return true;
 }
 
-// Writes (adds) values at the table's offsets; a table may name a place more
-// than once, so that the order counts.
+// Writes (adds) one element per index tuple, in order, where its offset is in
+// [low, low + width).
+template <typename Op, typename T>
+void PutElementsWithin(const Addressing& a, int64_t low, uint64_t width,
+                       const T* values, int64_t step, T* out, BadIndices* bad) {
+  constexpr int64_t kAhead = 16;  // the places lie anywhere
+  int64_t offsets[kBlockOffsets];
+  // What another thread writes goes elsewhere. Chosen without a branch, which
+  // would be foretold wrongly half of the time.
+  T elsewhere{};
+  const auto other = reinterpret_cast<uintptr_t>(&elsewhere);
+  const auto place = [&](int64_t offset) {
+    const uintptr_t own =
+        -static_cast<uintptr_t>(static_cast<uint64_t>(offset - low) < width);
+    const auto at = reinterpret_cast<uintptr_t>(out + offset);
+    return reinterpret_cast<T*>(other ^ ((other ^ at) & own));
+  };
+  for (int64_t at = 0; at < a.count; at += kBlockOffsets) {
+    const int64_t n = std::min(kBlockOffsets, a.count - at);
+    if (!FillOffsets(a, at, n, offsets, bad)) return;
+    const T* from = values + at * step;
+    for (int64_t j = 0; j < n; ++j) {
+      __builtin_prefetch(place(offsets[std::min(j + kAhead, n - 1)]), 1);
+      Op::Apply(place(offsets[j]), from + j * step);
+    }
+  }
+}
+
+// An index may come more than once, and the last one counts: the elements of
+// the data are shared out among the threads, and each reads all indices. That
+// pays where the data is larger than the caches.
+template <typename Op, typename T>
+absl::Status PutElements(KernelContext& context, const Attrs& attrs,
+                         const Addressing& a, const T* values, int64_t step,
+                         T* out) {
+  int64_t extent = 1;
+  for (int d = 0; d < a.data->rank(); ++d) {
+    extent += (a.data->shape[d] - 1) * a.data->strides[d];
+  }
+  constexpr int64_t kMany = 65536, kLarge = 1 << 25;
+  const bool shared =
+      a.count >= kMany && extent * static_cast<int64_t>(sizeof(T)) >= kLarge;
+  const int64_t parts = shared ? context.num_threads : 1;
+  BadIndices bad;
+  ParallelFor(context, parts, 1, [&](int64_t begin, int64_t end) {
+    const int64_t low = extent * begin / parts;
+    const int64_t high = extent * end / parts;
+    PutElementsWithin<Op>(a, low, static_cast<uint64_t>(high - low), values,
+                          step, out, &bad);
+  });
+  return ToStatus(attrs, a, bad);
+}
+
+// The same where a tuple names more than an element; `strides` are the values'.
 template <typename Op, typename T>
 absl::Status PutAll(KernelContext& context, const Attrs& attrs,
                     const Addressing& a, const int64_t* table, const T* values,
                     absl::Span<const int64_t> strides, int64_t step, T* out) {
   if (a.rest == 1) {
-    for (int64_t j = 0; j < a.count; ++j) {
-      Op::Apply(out + table[j], values + j * step);
-    }
-    return absl::OkStatus();
+    return PutElements<Op>(context, attrs, a, values, step, out);
   }
   return Scatter<Op, T, int64_t>(context, attrs, static_cast<int>(a.dims[0]),
                                  TableLoops(a, strides, step), values, table,
@@ -281,14 +349,20 @@ HOLDFAST_CPU_KERNEL(index_put) {
       MakeAddressing(attrs, data, inputs.subspan(2));
   if (!made.ok()) return made.status();
   const Addressing& a = *made;
+  const bool in_place = output.data == inputs[0].data;
   const int64_t* table = nullptr;
-  if (a.count > 0 && a.rest > 0) {
+  if (a.count > 0 && a.rest > 1) {
     absl::StatusOr<const int64_t*> filled = OffsetTable(context, attrs, a);
     if (!filled.ok()) return filled.status();
     table = *filled;
+  } else if (a.count > 0 && in_place) {
+    // A bad index must leave the data as it was.
+    absl::Status checked = ForEachOffsetBlock(
+        context, attrs, a, [](int64_t, int64_t, const int64_t*) {});
+    if (!checked.ok()) return checked;
   }
-  if (output.data != inputs[0].data) CopyStrided(context, inputs[0], output);
-  if (table == nullptr) return absl::OkStatus();
+  if (!in_place) CopyStrided(context, inputs[0], output);
+  if (a.count == 0 || a.rest == 0) return absl::OkStatus();
   // The values' strides for the result's shape.
   const int first = a.adjacent ? static_cast<int>(a.dims[0]) : 0;
   Dims shape;

@@ -16,17 +16,32 @@ struct Square {
   static HOLDFAST_INLINE T Of(T x) {
     return x * x;
   }
+  template <typename Lanes>
+  static HOLDFAST_INLINE void OfLanes(typename Lanes::Vector& v) {
+    v *= v;
+  }
 };
 struct AbsoluteValue {
   template <typename T>
   static HOLDFAST_INLINE T Of(T x) {
     return std::abs(x);
   }
+  template <typename Lanes>
+  static HOLDFAST_INLINE void OfLanes(typename Lanes::Vector& v) {
+    typename Lanes::Bits bits;
+    std::memcpy(&bits, &v, sizeof(v));
+    bits &= std::numeric_limits<typename Lanes::Bit>::max();
+    std::memcpy(&v, &bits, sizeof(v));
+  }
 };
 struct Nonzero {
   template <typename T>
   static HOLDFAST_INLINE T Of(T x) {
     return x != 0 ? T{1} : T{0};
+  }
+  template <typename Lanes>
+  static HOLDFAST_INLINE void OfLanes(typename Lanes::Vector& v) {
+    for (int j = 0; j < Lanes::kCount; ++j) v[j] = Of(v[j]);
   }
 };
 

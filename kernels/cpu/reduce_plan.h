@@ -132,10 +132,13 @@ absl::Status Reduce(
   const int64_t inner = plan.kept_shape[kept_rank];
   const int64_t inner_stride = plan.kept_strides[kept_rank];
   // Results side by side share a loop over memory; others need no company, and
-  // narrow tiles leave every thread its share of whole rows.
-  const int64_t width = inner_stride == 1
-                            ? kReduceTile
-                            : std::clamp<int64_t>(inner / 64, 1, kReduceTile);
+  // narrow tiles leave every thread its share of whole rows, but a tile has to
+  // be worth setting up.
+  const int64_t width =
+      inner_stride == 1
+          ? kReduceTile
+          : std::clamp<int64_t>(std::max(inner / 64, 4096 / plan.count), 1,
+                                kReduceTile);
   const int64_t tiles = (inner + width - 1) / width;
   const int64_t units = plan.outputs / inner * tiles;
   const absl::Span<const int64_t> outer_shape =

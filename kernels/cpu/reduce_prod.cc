@@ -21,33 +21,21 @@ struct ProdFloat {
   static HOLDFAST_INLINE double Combine(double a, double b) { return a * b; }
   static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
     // Blocks in T; doubles have no wider type to gain from.
-    constexpr int kLanes = 256 / sizeof(T);
-    constexpr int kStep = kLanes / 4;
-    constexpr int64_t kBlock = kRows * kLanes;
+    using Lanes = VectorLanes<T>;
+    constexpr int kVectors = 4;
+    constexpr int64_t kBlock = kRows * kVectors * Lanes::kCount;
     double product = 1;
     int64_t i = 0;
-    while (i + kStep <= n) {
-      const int64_t end = std::min(n, i + kBlock);
-      T lanes[kLanes];
-      for (int j = 0; j < kLanes; ++j) lanes[j] = 1;
-      for (; i + kLanes <= end; i += kLanes) {
-        for (int j = 0; j < kLanes; ++j) lanes[j] *= p[i + j];
+    while (n - i >= Lanes::kCount) {
+      const int64_t size = std::min(n - i, kBlock);
+      typename Lanes::Vector lanes[kVectors];
+      for (auto& lane : lanes) lane = typename Lanes::Vector{} + T{1};
+      Lanes::template TakeRow<Itself, MultiplyLanes, kVectors>(p + i, size,
+                                                               lanes);
+      for (const auto& lane : lanes) {
+        product *= Lanes::template Fold<MultiplyLanes>(lane);
       }
-      if (i < end) {
-        ForRest<kLanes / 2, kStep>(
-            i, end, [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
-              lanes[j] *= p[at];
-            });
-        i = end;
-      }
-      double wide[kStep];
-      for (int j = 0; j < kStep; ++j) wide[j] = lanes[j];
-      for (int part = kStep; part < kLanes; part += kStep) {
-        for (int j = 0; j < kStep; ++j) wide[j] *= lanes[part + j];
-      }
-      FoldLanes<kStep, 1>(wide, [](double a, double b)
-                                    HOLDFAST_INLINE_LAMBDA { return a * b; });
-      product *= wide[0];
+      i += size;
     }
     for (; i < n; ++i) product *= p[i];
     return product;

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/vector_lanes.h"
 #include "kernels/cpu/vectorised.h"
 
 namespace holdfast {
@@ -112,49 +113,85 @@ HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
   return result;
 }
 
+// Functions of an element for SumOf; OfLanes does the same to a vector, without
+// comparing: 512-bit comparisons become scalar code.
+struct Itself {
+  template <typename T>
+  static HOLDFAST_INLINE T Of(T x) {
+    return x;
+  }
+  template <typename Lanes>
+  static HOLDFAST_INLINE void OfLanes(typename Lanes::Vector&) {}
+};
+struct NotNan {
+  template <typename T>
+  static HOLDFAST_INLINE T Of(T x) {
+    return x == x ? x : T{0};
+  }
+  template <typename Lanes>
+  static HOLDFAST_INLINE void OfLanes(typename Lanes::Vector& v) {
+    using Bit = typename Lanes::Bit;
+    constexpr int kWidth = 8 * sizeof(Bit);
+    constexpr Bit kMagnitude = std::numeric_limits<Bit>::max();
+    constexpr Bit kInfinity = kWidth == 64
+                                  ? static_cast<Bit>(int64_t{0x7ff} << 52)
+                                  : static_cast<Bit>(int64_t{0xff} << 23);
+    typename Lanes::Bits bits;
+    std::memcpy(&bits, &v, sizeof(v));
+    // Negative, and so all ones when shifted, where it is above infinity's.
+    bits &= ~((kInfinity - (bits & kMagnitude)) >> (kWidth - 1));
+    std::memcpy(&v, &bits, sizeof(v));
+  }
+};
+
 // Sums of F::Of(x), of float or double, into double. Blocks short enough for
 // T's precision are summed in T at full speed, and the blocks in double.
 template <typename T, typename F>
 struct SumOf {
   using In = T;
   using Acc = double;
-  static constexpr int kLanes = 512 / sizeof(T);
-  static constexpr int kStep = 64 / sizeof(T);
+  using Lanes = VectorLanes<T>;
+  static constexpr int kStep = Lanes::kCount;
+  static constexpr int kVectors = 8;  // that do not wait for each other
   static HOLDFAST_INLINE double Init() { return 0; }
   static HOLDFAST_INLINE double One(const T& x) { return F::Of(x); }
   static HOLDFAST_INLINE double Combine(double a, double b) { return a + b; }
   static HOLDFAST_INLINE double Row(const T* p, int64_t n) {
-    constexpr int64_t kBlock = 32 * kLanes;  // 36 additions in a row, no more
+    if (n < kStep) return ShortRow(p, n);
+    // 36 additions in a row of T, no more.
+    constexpr int64_t kBlock = 32 * kVectors * kStep;
     double total = 0;
     int64_t i = 0;
-    while (i + kStep <= n) {
-      const int64_t end = std::min(n, i + kBlock);
-      T lanes[kLanes] = {};
-      for (; i + kLanes <= end; i += kLanes) {
-        for (int j = 0; j < kLanes; ++j) lanes[j] += F::Of(p[i + j]);
-      }
-      if (i < end) {
-        ForRest<kLanes / 2, kStep>(
-            i, end, [&](int j, int64_t at) HOLDFAST_INLINE_LAMBDA {
-              lanes[j] += F::Of(p[at]);
-            });
-        i = end;
-      }
-      const auto add = [](auto a, auto b)
-                           HOLDFAST_INLINE_LAMBDA { return a + b; };
-      FoldLanes<kLanes, 8>(lanes, add);
-      double block[8];
-      for (int j = 0; j < 8; ++j) block[j] = lanes[j];
-      FoldLanes<8, 1>(block, add);
-      total += block[0];
+    for (; n - i >= kBlock; i += kBlock) total += Block(p + i, kBlock);
+    if (i < n)
+      total += n - i < kStep ? ShortRow(p + i, n - i) : Block(p + i, n - i);
+    return total;
+  }
+  // REQUIRES: n >= kStep.
+  static HOLDFAST_INLINE double Block(const T* p, int64_t n) {
+    typename Lanes::Vector sums[kVectors] = {};
+    Lanes::template TakeRow<F, AddLanes, kVectors>(p, n, sums);
+    const auto fold = [&](auto count) HOLDFAST_INLINE_LAMBDA {
+      for (int j = 0; j < count; ++j) sums[j] += sums[j + count];
+    };
+    fold(std::integral_constant<int, 4>());
+    fold(std::integral_constant<int, 2>());
+    fold(std::integral_constant<int, 1>());
+    return Lanes::template Fold<AddLanes>(sums[0]);
+  }
+  static HOLDFAST_INLINE double ShortRow(const T* p, int64_t n) {
+    double sums[2] = {};
+    int64_t i = 0;
+    if (std::is_same_v<F, Itself> && n >= kStep / 2) {
+      sums[0] = Lanes::template FoldHalf<AddLanes>(p);
+      i = kStep / 2;
     }
-    double rest[2] = {};
     for (; i + 2 <= n; i += 2) {
-      rest[0] += F::Of(p[i]);
-      rest[1] += F::Of(p[i + 1]);
+      sums[0] += F::Of(p[i]);
+      sums[1] += F::Of(p[i + 1]);
     }
-    if (i < n) rest[0] += F::Of(p[i]);
-    return total + (rest[0] + rest[1]);
+    if (i < n) sums[0] += F::Of(p[i]);
+    return sums[0] + sums[1];
   }
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows,
                                       int64_t row_stride, int64_t cols,
@@ -184,18 +221,6 @@ struct SumOf {
   }
 };
 
-struct Itself {
-  template <typename T>
-  static HOLDFAST_INLINE T Of(T x) {
-    return x;
-  }
-};
-struct NotNan {
-  template <typename T>
-  static HOLDFAST_INLINE T Of(T x) {
-    return x == x ? x : T{0};
-  }
-};
 using SumFloat = SumOf<float, Itself>;
 
 // Any type into double.
