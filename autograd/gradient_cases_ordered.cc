@@ -108,6 +108,11 @@ void AddOrderedCases(std::vector<GradientCase>& cases) {
                      {x},
                      {{"dim", I(1)}, {"keepdim", keep}},
                      false});
+    cases.push_back({"mode" + suffix,
+                     OpId::mode,
+                     {x},
+                     {{"dim", I(1)}, {"keepdim", keep}},
+                     false});
   }
 }
 

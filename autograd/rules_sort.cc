@@ -39,5 +39,6 @@ HOLDFAST_GRAD(sort, 0, Bit(1)) { WriteAtIndices(c, /*reduced=*/false); }
 HOLDFAST_GRAD(topk, 0, Bit(1)) { WriteAtIndices(c, /*reduced=*/false); }
 HOLDFAST_GRAD(kthvalue, 0, Bit(1)) { WriteAtIndices(c, /*reduced=*/true); }
 HOLDFAST_GRAD(median, 0, Bit(1)) { WriteAtIndices(c, /*reduced=*/true); }
+HOLDFAST_GRAD(mode, 0, Bit(1)) { WriteAtIndices(c, /*reduced=*/true); }
 
 }  // namespace holdfast

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of counting: bins given by edges, by the values themselves, or by where
-// runs of equals start.
+// Rules of counting: bins given by edges or by the values themselves, and the
+// values that are different.
 #include "ops/infer_rule.h"
 #include "ops/op_schema.h"
 
@@ -52,11 +52,14 @@ HOLDFAST_INFER(InferBincount) {
   return absl::OkStatus();
 }
 
-HOLDFAST_INFER(InferRunLengths) {
-  if (inputs[0]->rank() != 1 || inputs[0]->dtype != DType::kBool) {
-    return Invalid(attrs, inputs, "starts must be a 1-D bool tensor");
+HOLDFAST_INFER(InferUnique) {
+  const TensorSpec& input = *inputs[0];
+  if (input.rank() != 1 || IsComplex(input.dtype)) {
+    return Invalid(attrs, inputs, "input must be a vector of real numbers");
   }
-  AddOutput(out, DType::kInt64, {kUnknownSize});
+  AddOutput(out, input.dtype, {kUnknownSize});
+  AddOutput(out, DType::kInt64, {attrs.Bool("inverse") ? input.shape[0] : 0});
+  AddOutput(out, DType::kInt64, {attrs.Bool("counts") ? kUnknownSize : 0});
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 // Rules of resampling: planes resized along their axes, and sums of weighted
 // elements that an index picks.
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "ops/infer_rule.h"
@@ -81,6 +82,35 @@ HOLDFAST_INFER(InferResample2d) {
 
 HOLDFAST_INFER(InferResample2dBackward) {
   return Resized(attrs, inputs, "input_size", out);
+}
+
+HOLDFAST_INFER(InferGridTaps) {
+  absl::Status s = RequireFloat(attrs, inputs, 0);
+  if (!s.ok()) return s;
+  const Dims& grid = inputs[0]->shape;
+  const absl::Span<const int64_t> size = attrs.Ints("size");
+  const int64_t axes = static_cast<int64_t>(size.size());
+  if (axes < 2 || axes > 3 || grid.size() != 3 || grid[2] != axes) {
+    return Invalid(attrs, inputs,
+                   "grid must be [N,P,2] or [N,P,3], with a size per position");
+  }
+  int64_t elements = 1;
+  for (int64_t n : size) {
+    if (n < 1 || n > std::numeric_limits<int32_t>::max() ||
+        __builtin_mul_overflow(elements, n, &elements)) {
+      return Invalid(attrs, inputs, "size must be positive and not too large");
+    }
+  }
+  const std::string& mode = attrs.Str("mode");
+  const std::string& padding = attrs.Str("padding_mode");
+  if ((mode != "bilinear" && mode != "nearest") ||
+      (padding != "zeros" && padding != "border" && padding != "reflection")) {
+    return Invalid(attrs, inputs, "mode or padding_mode is unknown");
+  }
+  const int64_t taps = mode == "nearest" ? 1 : int64_t{1} << axes;
+  AddOutput(out, DType::kInt64, {grid[0], taps, grid[1]});
+  AddOutput(out, inputs[0]->dtype, {grid[0], taps, grid[1]});
+  return absl::OkStatus();
 }
 
 HOLDFAST_INFER(InferWeightedGather) {

@@ -105,6 +105,15 @@ HOLDFAST_INFER(InferMedian) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferMode) {
+  int dim = 0;
+  absl::Status s = DimAttr(attrs, inputs, "dim", inputs[0]->rank(), &dim);
+  if (!s.ok()) return s;
+  if (s = RequireNonEmptyDim(attrs, inputs, dim); !s.ok()) return s;
+  AddReducedPair(*inputs[0], dim, attrs.Bool("keepdim"), out);
+  return absl::OkStatus();
+}
+
 HOLDFAST_INFER(InferSearchsorted) {
   const TensorSpec& sorted = *inputs[0];
   const TensorSpec& input = *inputs[1];

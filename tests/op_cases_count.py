@@ -102,13 +102,6 @@ for narrow in (np.uint8, np.int8, np.int16):
 case("bincount", lambda hf, a: a.bincount(), np.bincount, flat[:0], grad=())
 case("bincount", lambda hf, a: a.bincount(), np.bincount, ints(200000, 0, 9), grad=())
 case(
-    "run_lengths",
-    lambda hf, a: hf._C.ops.run_lengths(a),
-    lambda a: np.array([2, 1, 3]),
-    np.array([True, False, True, True, False, False]),
-    grad=(),
-)
-case(
     "lexsort",
     lambda hf, a: hf._C.ops.lexsort(a),
     lambda a: np.lexsort(a.T[::-1]),
@@ -150,6 +143,23 @@ for part, name in enumerate(("values", "inverse", "counts")):
             label=f" {name} dim={dim}",
         )
 case("unique", lambda hf, a: a.unique(), np.unique, words, grad=(), label=" alone")
+# Counted in a table, by one thread and by several; too far apart for one; narrow.
+for data in (
+    ints((100000,), -3, 40),
+    ints((5000,), -(2**62), 2**62),
+    ints((3000,), 0, 100).astype(np.int16),
+    ints((3000,), 0, 100).astype(np.uint8),
+    ints((300,), 0, 9).astype(np.float16),
+):
+    for part in range(3):
+        case(
+            "unique",
+            lambda hf, a, p=part: hf.unique(a, True, True, True)[p],
+            unique_reference(part),
+            data,
+            grad=(),
+            label=f" {data.dtype} {part}",
+        )
 case(
     "unique",
     lambda hf, a: a.unique(return_counts=True)[1],

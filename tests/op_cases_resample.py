@@ -232,6 +232,31 @@ for shape, grid in [((2, 2, 3, 4), (2, 2, 3, 2)), ((1, 2, 3, 2, 3), (1, 2, 1, 3,
         )
 
 
+def nearest_taps(grid, size, align):
+    """grid_taps' index: one per point, -1 outside."""
+    index = np.zeros(grid.shape[:2], int)
+    outside = np.zeros(grid.shape[:2], bool)
+    for i, n in enumerate(size):
+        v = grid[..., len(size) - 1 - i] + 1
+        v = np.round(v * (n - 1) / 2 if align else v * n / 2 - 0.5)
+        outside |= (v < 0) | (v > n - 1)
+        index = index * n + np.clip(v, 0, n - 1).astype(int)
+    return np.where(outside, -1, index)[:, None]
+
+
+for align, axes in itertools.product((False, True), (2, 3)):
+    case(
+        "grid_taps",
+        lambda hf, g, s=(3, 4, 5)[:axes], a=align: hf._C.ops.grid_taps(
+            g, s, "nearest", "zeros", a
+        )[0],
+        lambda g, s=(3, 4, 5)[:axes], a=align: nearest_taps(g, s, a),
+        away_from([], (2, 40, axes), -1.3, 1.3),
+        grad=(),
+        label=f" {axes} {align}",
+    )
+
+
 def affine(theta, size, align):
     axes = len(size)
     lines = []

@@ -23,8 +23,8 @@ NOT_IN_TORCH = set(
     max_pool2d_backward max_pool2d_gather ndtr nll_loss_backward
     nn.functional.lp_pool3d nn.functional.rms_norm
     nn.functional.scaled_dot_product_attention relu_backward resample2d
-    resample2d_backward rnn_layer rnn_layer_backward run_lengths select_backward
-    optimizer_step sgd slice_backward softmax_backward weighted_gather
+    resample2d_backward rnn_layer rnn_layer_backward select_backward
+    optimizer_step sgd slice_backward softmax_backward grid_taps weighted_gather
     weighted_gather_backward_input weighted_gather_backward_weight xlog1py zeta
     """.split()
 )

@@ -1,60 +1,20 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// bincount, run_lengths: counts, how many of which the elements tell.
+// bincount: counts, how many of which the elements tell.
 #include <algorithm>
 #include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
+#include "kernels/cpu/count_bins.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
-#include "kernels/cpu/parallel.h"
 
 namespace holdfast {
 namespace {
-
-// Parts of n elements that are counted apart: from the sizes alone, so that
-// sums of weights come out equal for every number of threads.
-int64_t CountParts(int64_t n, int64_t bins) {
-  return std::clamp<int64_t>(std::min(n / 32768, (int64_t{1} << 22) / bins), 1,
-                             16);
-}
-
-// Acc per bin; add(acc, i) takes in element i.
-template <typename Acc, typename I, typename Add>
-absl::Status CountInto(KernelContext& context, const I* values, int64_t n,
-                       int64_t bins, Acc* counts, const Add& add) {
-  const int64_t parts = CountParts(n, bins);
-  Acc* all = counts;
-  if (parts > 1) {
-    all = static_cast<Acc*>(context.Scratch(parts * bins * sizeof(Acc)));
-    if (all == nullptr) {
-      return absl::ResourceExhaustedError("scratch memory for counting");
-    }
-  }
-  ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
-    for (int64_t part = b; part < e; ++part) {
-      Acc* own = all + part * bins;
-      std::fill(own, own + bins, Acc{0});
-      const int64_t end = n * (part + 1) / parts;
-      for (int64_t i = n * part / parts; i < end; ++i) {
-        const auto bin = static_cast<uint64_t>(LoadOnce(values + i));
-        // Elements were in range when their maximum was taken.
-        if (bin < static_cast<uint64_t>(bins)) add(own[bin], i);
-      }
-    }
-  });
-  if (parts == 1) return absl::OkStatus();
-  for (int64_t i = 0; i < bins; ++i) {
-    Acc total = 0;
-    for (int64_t part = 0; part < parts; ++part) total += all[part * bins + i];
-    counts[i] = total;
-  }
-  return absl::OkStatus();
-}
 
 // Every integer type, as inference lets through.
 template <typename F>
@@ -119,45 +79,18 @@ HOLDFAST_CPU_KERNEL(bincount) {
     using I = typename decltype(tag)::type;
     const I* values = view.as<I>();
     if (sums == nullptr) {
-      return CountInto<int64_t>(context, values, n, bins, out.as<int64_t>(),
+      return CountBins<int64_t>(context, values, n, 0, bins, out.as<int64_t>(),
                                 [](int64_t& count, int64_t) { ++count; });
     }
     const double* weight = weights.as<double>();
-    absl::Status status = CountInto<double>(
-        context, values, n, bins, sums,
+    absl::Status status = CountBins<double>(
+        context, values, n, 0, bins, sums,
         [weight](double& sum, int64_t i) { sum += weight[i]; });
     if (status.ok() && out.spec->dtype != DType::kFloat64) {
       std::copy(sums, sums + bins, out.as<float>());
     }
     return status;
   });
-}
-
-HOLDFAST_CPU_SIZES(run_lengths) {
-  const TensorSpec& spec = *inputs[0].spec;
-  const bool* p = inputs[0].as<bool>();
-  int64_t count = 0;
-  for (int64_t i = 0; i < spec.numel(); ++i) {
-    count += LoadElement(p + i * spec.strides[0]);
-  }
-  sizes[0] = count;
-  return absl::OkStatus();
-}
-
-HOLDFAST_CPU_KERNEL(run_lengths) {
-  const TensorSpec& spec = *inputs[0].spec;
-  const bool* p = inputs[0].as<bool>();
-  const int64_t runs = outputs[0].spec->numel(), n = spec.numel();
-  int64_t* out = outputs[0].as<int64_t>();
-  // The flags may have changed since they were counted.
-  std::fill(out, out + runs, 0);
-  int64_t run = -1;
-  for (int64_t i = 0; i < n; ++i) {
-    run += LoadElement(p + i * spec.strides[0]);
-    if (run >= runs) break;
-    if (run >= 0) ++out[run];
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace holdfast

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// sort, topk, kthvalue, median.
+// sort, topk, kthvalue, median, mode.
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/sort_rows.h"
 
@@ -199,6 +199,20 @@ Item MedianItem(Item* items, int64_t n, bool ignore_nan) {
   return SelectItem(items, n, (numbers - 1) / 2);
 }
 
+// The last item of the longest run of equal keys, the first of several such.
+template <typename Item>
+Item ModeItem(const Item* sorted, int64_t n) {
+  int64_t longest = 0, end = 0;
+  for (int64_t i = 0, start = 0; i < n; ++i) {
+    if (sorted[i].key() != sorted[start].key()) start = i;
+    if (i - start + 1 > longest) {
+      longest = i - start + 1;
+      end = i;
+    }
+  }
+  return sorted[end];
+}
+
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(sort) {
@@ -279,6 +293,34 @@ HOLDFAST_CPU_KERNEL(median) {
                                  [ignore_nan](Item* items, int64_t n) {
                                    return MedianItem<T>(items, n, ignore_nan);
                                  });
+    });
+  });
+}
+
+HOLDFAST_CPU_KERNEL(mode) {
+  RowLayout layout;
+  absl::Status s = MakeRowLayout(*inputs[0].spec, attrs.Int("dim"),
+                                 *outputs[0].spec, &layout);
+  if (!s.ok()) return s;
+  if (layout.rows == 0 || layout.n == 0) return absl::OkStatus();
+  return DispatchDType(inputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+    using T = typename decltype(tag)::type;
+    return DispatchItem<T>(layout.n, [&](auto item_tag) -> absl::Status {
+      using Item = typename decltype(item_tag)::type;
+      const int64_t n = layout.n;
+      const T* in = inputs[0].as<T>();
+      return ForEachRow(
+          context, layout, 2 * n * sizeof(Item),
+          [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
+            Item* items = reinterpret_cast<Item*>(scratch);
+            EncodeItems(threads, in + from, layout.stride, n, 0, items);
+            SortItems(items, items + n, n);
+            const Item item = ModeItem(items, n);
+            outputs[0].as<T>()[to] =
+                DecodeKey<T>(static_cast<SortKey<T>>(item.key()),
+                             in + from + item.index() * layout.stride);
+            outputs[1].as<int64_t>()[to] = item.index();
+          });
     });
   });
 }

@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, inplace_of
+from holdfast.shapes import reshape
 
 _ops = _C.ops
 
@@ -193,22 +194,25 @@ def tensordot(a, b, dims=2):
 @both(out=True)
 def kron(input, other):
     """Kronecker product; the one of lower rank gets leading dimensions."""
-    rank = max(input.dim(), other.dim())
-    left, right, shape = [], [], []
-    for x, sizes in ((input, left), (other, right)):
-        sizes.extend((1,) * (rank - x.dim()) + tuple(x.shape))
-    shape = tuple(a * b for a, b in zip(left, right))
-    a = input.reshape(tuple(n for size in left for n in (size, 1)))
-    b = other.reshape(tuple(n for size in right for n in (1, size)))
+    left, right = tuple(input.shape), tuple(other.shape)
+    rank = max(len(left), len(right))
+    left = (1,) * (rank - len(left)) + left
+    right = (1,) * (rank - len(right)) + right
+    shape = [a * b for a, b in zip(left, right)]
     if rank > 1 and math.prod(shape) >= _LARGE_KRON:
         # The last dimension written out in both: then a row of the result is
         # one of each, and the rows are long.
         row = (left[-1], right[-1])
+        a = input.reshape([n for size in left[:-1] for n in (size, 1)] + [row[0], 1])
+        b = other.reshape([n for size in right[:-1] for n in (1, size)] + [1, row[1]])
         a = _ops.expand(a, tuple(a.shape[:-2]) + row)
         b = _ops.expand(b, tuple(b.shape[:-2]) + row)
-        a = a.reshape(tuple(a.shape[:-2]) + shape[-1:])
-        b = b.reshape(tuple(b.shape[:-2]) + shape[-1:])
-    return (a * b).reshape(shape)
+        a = a.reshape(tuple(a.shape[:-2]) + (shape[-1],))
+        b = b.reshape(tuple(b.shape[:-2]) + (shape[-1],))
+    else:
+        a = reshape(input, [n for size in left for n in (size, 1)])
+        b = reshape(other, [n for size in right for n in (1, size)])
+    return reshape(_ops.mul(a, b), shape)
 
 
 @both(names=("cross",), out=True)

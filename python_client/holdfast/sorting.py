@@ -85,28 +85,7 @@ def nanmedian(input, dim=None, keepdim=False):
 def mode(input, dim=-1, keepdim=False):
     """(values, indices) of the most frequent value along dim, the smallest of
     several; the index is its last."""
-    rank = input.dim()
-    dim = _wrap(dim, rank)
-    if rank == 0:
-        return _mode_result(_ops.clone(input), _ops.full((), 0, dtype=_C.int64))
-    n = input.size(dim)
-    if n == 0:
-        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    values, order = _ops.sort(input.detach(), dim)
-    # Where each element's run of equals began, and so its place in the run.
-    shape = [1] * rank
-    shape[dim] = n
-    place = _ops.view(_ops.arange(0, n), shape)
-    changed = _ops.ne(_ops.slice(values, dim, 1), _ops.slice(values, dim, 0, -1))
-    starts = _ops.where(changed, _ops.slice(place, dim, 1), 0)
-    first = _ops.full([1 if d == dim else s for d, s in enumerate(values.shape)], 0)
-    starts = _ops.cummax(_ops.cat([first, starts], dim), dim)[0]
-    end = _ops.argmax(place - starts, dim, True)
-    indices = _ops.gather(order, dim, end)
-    result = _ops.gather(input, dim, indices)
-    if not keepdim:
-        result, indices = _ops.squeeze(result, dim), _ops.squeeze(indices, dim)
-    return _mode_result(result, indices)
+    return _mode_result(*_ops.mode(input, dim, keepdim))
 
 
 @both(out=True)
@@ -196,19 +175,33 @@ def _first_of_runs(values, dim):
     return _ops.cat([first, changed])
 
 
-def _unique_runs(values, dim, order, shape, return_inverse, return_counts):
-    """The first of every run of equals along dim. order: the indices that led to
-    values, or None; shape: the inverse's."""
+def _unique_slices(values, dim, order, return_inverse, return_counts):
+    """The first of every run of equal slices along dim; order: the indices that
+    led to values, or None."""
     starts = _first_of_runs(values, dim)
     results = [_ops.index_mask(values, dim, starts)]
+    if return_inverse or return_counts:
+        run = _ops.cumsum(starts, 0) - 1
     if return_inverse:
-        inverse = _ops.cumsum(starts, 0) - 1
-        if order is not None:
-            inverse = _ops.scatter(inverse, 0, order, inverse)
-        results.append(_ops.view(inverse, shape))
+        inverse = run if order is None else _ops.scatter(run, 0, order, run)
+        results.append(inverse)
     if return_counts:
-        results.append(_ops.run_lengths(starts))
+        results.append(_ops.unique(run, False, False, True)[2])
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _unique_elements(input, sorted, return_inverse, return_counts):
+    values, inverse, counts = _ops.unique(
+        input.reshape(-1), sorted, return_inverse, return_counts
+    )
+    if not (return_inverse or return_counts):
+        return values
+    results = [values]
+    if return_inverse:
+        results.append(_ops.view(inverse, tuple(input.shape)))
+    if return_counts:
+        results.append(counts)
+    return tuple(results)
 
 
 def _check_unique_dim(name, input, dim):
@@ -228,15 +221,13 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     number is known when somebody looks."""
     input = input.detach()
     if dim is None:
-        values, order = _ops.sort(input.reshape(-1), 0)
-        shape = tuple(input.shape)
-        return _unique_runs(values, 0, order, shape, return_inverse, return_counts)
+        return _unique_elements(input, True, return_inverse, return_counts)
     dim = _check_unique_dim("unique", input, dim)
     n = input.size(dim)
     rows = movedim(input, dim, 0).reshape(n, -1) if n else input.reshape(0, 0)
     order = _ops.lexsort(rows)
     values = _ops.index_select(input, dim, order)
-    return _unique_runs(values, dim, order, (n,), return_inverse, return_counts)
+    return _unique_slices(values, dim, order, return_inverse, return_counts)
 
 
 @both
@@ -244,8 +235,6 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """unique() of neighbours only, in the order in which they are."""
     input = input.detach()
     if dim is None:
-        flat, shape = input.reshape(-1), tuple(input.shape)
-        return _unique_runs(flat, 0, None, shape, return_inverse, return_counts)
+        return _unique_elements(input, False, return_inverse, return_counts)
     dim = _check_unique_dim("unique_consecutive", input, dim)
-    shape = (input.size(dim),)
-    return _unique_runs(input, dim, None, shape, return_inverse, return_counts)
+    return _unique_slices(input, dim, None, return_inverse, return_counts)

@@ -201,6 +201,26 @@ def test_grid_sample(mode, padding_mode, align_corners):
 
 
 @pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_grid_sample_with_and_without_gradient_agree(mode, padding_mode, align_corners):
+    """Two ways to compute it; also at positions that are no numbers or far away."""
+    options = dict(mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+    for image, grid in [
+        (normal(2, 3, 5, 4), 2 * normal(2, 7, 130, 2)),
+        (normal(2, 2, 3, 1, 5), 2 * normal(2, 2, 3, 4, 3)),
+    ]:
+        grid.reshape(-1)[:6] = [np.nan, np.inf, -np.inf, 1e20, -1e20, 0]
+        plain, wanted = holdfast.tensor(grid), holdfast.tensor(grid).requires_grad_()
+        np.testing.assert_allclose(
+            F.grid_sample(holdfast.tensor(image), plain, **options).numpy(),
+            F.grid_sample(holdfast.tensor(image), wanted, **options).detach().numpy(),
+            rtol=1e-4,
+            atol=1e-5,
+        )
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
 def test_affine_grid(align_corners):
     for shape, size in [((2, 2, 3), (2, 3, 4, 5)), ((2, 3, 4), (2, 3, 4, 1, 5))]:
         ours, theirs = leaves([normal(*shape)])

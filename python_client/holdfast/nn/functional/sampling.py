@@ -152,8 +152,21 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         align_corners = False
     n, c, *sizes = input.shape
     out = tuple(grid.shape[1:-1])
-    total = math.prod(out)
-    points = grid.reshape(n, total, len(sizes))
+    points = grid.reshape(n, math.prod(out), len(sizes))
+    needs_gradient = grid.requires_grad and _C.is_grad_enabled()
+    if mode == "bicubic" or needs_gradient:
+        index, weight = _taps_of(points, sizes, mode, padding_mode, align_corners)
+    else:
+        index, weight = _ops.grid_taps(
+            points, sizes, mode, padding_mode, bool(align_corners)
+        )
+    planes = input.reshape(n, c, math.prod(sizes))
+    return _ops.weighted_gather(planes, index, weight).reshape(n, c, *out)
+
+
+def _taps_of(points, sizes, mode, padding_mode, align_corners):
+    """Indices and weights [N, K, P], as grid_taps makes them, out of ops that have
+    gradients."""
     axes = []
     for i, size in enumerate(sizes):
         x = points[..., len(sizes) - 1 - i]
@@ -169,13 +182,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     indices, weights = _corners(axes, sizes)
     if mode == "nearest":
-        weights = [_ops.full((n, total), 1, dtype=input.dtype)]
-    result = _ops.weighted_gather(
-        input.reshape(n, c, math.prod(sizes)),
-        _stack(indices),
-        _stack(weights),
-    )
-    return result.reshape(n, c, *out)
+        weights = [_ops.full(tuple(points.shape[:2]), 1, dtype=points.dtype)]
+    return _stack(indices), _stack(weights)
 
 
 def _stack(tensors):
