@@ -6,8 +6,9 @@ The same code runs with Holdfast in the place of `torch` (`holdfast.run`) and wi
 PyTorch, each in a process of its own, in turns. Times are the least of several
 windows of steps, each window ending when all of it has been executed.
 
-`chain` also gives the price of a node of the graph: the part of the time that
-grows with the number of recorded ops, forward and backward.
+The price of a node of the graph is what it adds to an op that is recorded:
+a chain of ops forward, over one that is not recorded. What such an op costs
+altogether, forward and backward, stands below it.
 """
 
 import json
@@ -54,6 +55,20 @@ def chain(nodes):
     return make
 
 
+def forward(recorded):
+    def make(torch):
+        x = torch.ones(10, requires_grad=recorded)
+
+        def step():
+            y = x
+            for _ in range(1000):
+                y = y * 1.01
+
+        return step
+
+    return make
+
+
 def mlp(batch):
     def make(torch):
         nn = torch.nn
@@ -82,7 +97,8 @@ def lstm_cell(torch):
 
 
 def resnet18(torch):
-    from models import resnet
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "models"))
+    import resnet
 
     return classifier(torch, resnet.resnet18(10), torch.randn(4, 3, 96, 96))
 
@@ -113,6 +129,10 @@ PROGRAMS = {
     "ResNet-18, 4x3x96x96": resnet18,
     "transformer, 4 layers": transformer,
 }
+
+# What recording adds: the difference of these two, over 1000.
+RECORDED, PLAIN = "1000 x mul, recorded", "1000 x mul, not recorded"
+PARTS = {RECORDED: forward(True), PLAIN: forward(False)}
 
 
 def seconds_per_step(torch, make, windows):
@@ -145,7 +165,7 @@ def measure_here(name, ours, windows):
 
     if not ours:
         torch.set_num_threads(peer.threads())
-    print(json.dumps(seconds_per_step(torch, PROGRAMS[name], windows)))
+    print(json.dumps(seconds_per_step(torch, {**PROGRAMS, **PARTS}[name], windows)))
 
 
 def measure(name, windows, socket=None):
@@ -178,31 +198,37 @@ def main():
         return measure_here(args.only, args.side == "holdfast", args.windows)
     names = [args.only] if args.only else list(PROGRAMS)
     r = report.Report(f"autograd: {peer.threads()} threads, PyTorch {peer.version()}")
-    ours, theirs = {}, {}
+    turns = 1 if args.quick else TURNS
     with daemon.running() as d:
-        for name in names:
-            turns = range(1 if args.quick else TURNS)
+
+        def both(name):
+            """Our microseconds per step and PyTorch's, which may be None."""
             pairs = [
                 (measure(name, args.windows, d["socket"]), measure(name, args.windows))
-                for _ in turns
+                for _ in range(turns)
             ]
-            ours[name], theirs[name] = (least(side) for side in zip(*pairs))
-            other = theirs[name]
-            r.add(
-                name,
-                ours[name] * 1e6,
-                "us",
-                other and other * 1e6,
-                target_ratio=1.0,
-            )
-    r.add_geometric_mean(target=0.9)
-    short, long = list(PROGRAMS)[:2]
-    if short in ours and long in ours:
-        node = (ours[long] - ours[short]) / 990 * 1e6
-        peers = [theirs[long], theirs[short]]
-        other = None if None in peers else (peers[0] - peers[1]) / 990 * 1e6
-        r.add("per recorded op, forward and backward", node, "us", other, target=1.0)
+            return [s and s * 1e6 for s in (least(side) for side in zip(*pairs))]
+
+        results = {name: both(name) for name in names}
+        for name, (own, other) in results.items():
+            r.add(name, own, "us", other, target_ratio=1.0)
+        r.add_geometric_mean(target=0.9)
+        if not args.only:
+            add_nodes(r, results, both)
     return r.finish(args)
+
+
+def add_nodes(r, results, both):
+    """The price of a node, and of an op with its node, forward and backward."""
+    own, other = per_op(both(RECORDED), both(PLAIN), 1000)
+    r.add("a node of the graph", own, "us", other, target=1.0)
+    short, long = (results[name] for name in list(PROGRAMS)[:2])
+    own, other = per_op(long, short, 990)
+    r.add("an op, its node and its backward", own, "us", other)
+
+
+def per_op(more, less, ops):
+    return [None if None in (a, b) else (a - b) / ops for a, b in zip(more, less)]
 
 
 if __name__ == "__main__":

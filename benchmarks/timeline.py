@@ -9,6 +9,7 @@ it be Python.
 
 import os
 import statistics
+import sys
 
 import daemon
 import report
@@ -25,7 +26,8 @@ ARROWS = 24  # from submissions to executions; more would hide the picture
 
 def train(torch, batch, size, steps):
     """Profiles of `steps` training steps after one that warms up."""
-    from models import resnet
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "models"))
+    import resnet
 
     torch.manual_seed(0)
     model = resnet.resnet50(classes=10)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Residual networks (He et al., "Deep Residual Learning", 2015)."""
 
+from images import IMAGENET, Classification
 from torch import nn
 
 
@@ -49,7 +50,7 @@ def bottleneck(before, width, stride):
     return Residual(body, before, 4 * width, stride), 4 * width
 
 
-def resnet(block, depths, classes=1000):
+def resnet(block, depths, classes=IMAGENET):
     blocks, channels = [], 64
     for stage, depth in enumerate(depths):
         for i in range(depth):
@@ -67,9 +68,12 @@ def resnet(block, depths, classes=1000):
     )
 
 
-def resnet18(classes=1000):
+def resnet18(classes=IMAGENET):
     return resnet(basic, (2, 2, 2, 2), classes)
 
 
-def resnet50(classes=1000):
+def resnet50(classes=IMAGENET):
     return resnet(bottleneck, (3, 4, 6, 3), classes)
+
+
+TASK = Classification(resnet50, batch=4)
