@@ -30,7 +30,10 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
   // From the last success of the stream's own reconnecting, at worst.
   const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
   while (true) {
-    const grpc::Status status = attempt(*stub());
+    const grpc::Status status = [&] {
+      const GrpcUse use;
+      return attempt(*stub());
+    }();
     if (status.ok()) return absl::OkStatus();
     std::unique_lock<std::mutex> lock(mutex_);
     if (ended_) return end_;
@@ -144,6 +147,7 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
   wire::GoodbyeRequest request;
   request.set_session_token(hello_.session_token());
   request.set_keep(keep);
+  const GrpcUse use;
   grpc::ClientContext context;
   context.set_deadline(
       absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));

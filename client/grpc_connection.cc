@@ -62,6 +62,9 @@ absl::Status FromGrpc(const grpc::Status& status) {
 absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
     const std::string& address, const wire::HelloRequest& hello,
     double timeout_seconds) {
+  absl::Status usable = GrpcUsable();
+  if (!usable.ok()) return usable;
+  const GrpcUse use;
   std::unique_ptr<GrpcConnection> connection(
       new GrpcConnection(address, hello, timeout_seconds));
   absl::Status status =
@@ -98,12 +101,8 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
     connection->next_sequence_ = connection->hello_.applied_batch() + 1;
     connection->StartStream();
   }
-  // The thread takes no signals: those are the program's.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  connection->thread_ = std::thread([raw = connection.get()] { raw->Loop(); });
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  connection->StartThread([raw = connection.get()] { raw->Loop(); });
+  AddForkPausable(connection.get());
   return std::unique_ptr<Connection>(std::move(connection));
 }
 
@@ -112,12 +111,15 @@ GrpcConnection::GrpcConnection(std::string address, wire::HelloRequest request,
     : address_(std::move(address)),
       request_(std::move(request)),
       timeout_seconds_(timeout_seconds),
+      queue_(std::make_unique<grpc::CompletionQueue>()),
       collected_(kBatchHeadroom, '\0') {
   std::lock_guard<std::mutex> lock(mutex_);
   MakeChannel();
 }
 
 GrpcConnection::~GrpcConnection() {
+  const GrpcUse use;
+  RemoveForkPausable(this);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -127,11 +129,56 @@ GrpcConnection::~GrpcConnection() {
     watch_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  queue_.Shutdown();
+  std::lock_guard<std::mutex> lock(mutex_);
+  DropGrpc();
+}
+
+void GrpcConnection::StartThread(std::function<void()> body) {
+  // The thread takes no signals: those are the program's.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  thread_ = std::thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+void GrpcConnection::DropGrpc() {
+  stream_.reset();
+  queue_->Shutdown();
   void* tag = nullptr;
   bool ok = false;
-  while (queue_.Next(&tag, &ok)) {
+  while (queue_->Next(&tag, &ok)) {
   }
+  queue_.reset();
+  stub_.reset();
+  channel_.reset();
+}
+
+// ---- around a fork
+
+void GrpcConnection::PauseForFork() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    paused_ = true;
+    if (stream_) stream_->context.TryCancel();
+    // A Hello is left to end: gRPC does not let go of a connection that it is
+    // making.
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  std::lock_guard<std::mutex> lock(mutex_);
+  DropGrpc();
+}
+
+void GrpcConnection::ResumeAfterFork() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  paused_ = false;
+  queue_ = std::make_unique<grpc::CompletionQueue>();
+  MakeChannel();
+  if (ended_ || stopping_) return;
+  StartThread([this] {
+    if (Rejoin(grpc::Status(grpc::StatusCode::UNAVAILABLE, "a fork"))) Loop();
+  });
 }
 
 void GrpcConnection::MakeChannel() {
@@ -174,6 +221,7 @@ absl::Status GrpcConnection::SayHello(absl::Duration timeout,
       request.clear_attach();
       request.set_received_event(Acknowledgeable());
     }
+    if (paused_) return absl::CancelledError("[session] paused.");
     stub = stub_;
     hello_context_ = &context;
     if (stopping_) context.TryCancel();
@@ -271,7 +319,7 @@ void GrpcConnection::StartStream() {
   stream_ = std::make_unique<Stream>(channel_);
   stream_->context.AddMetadata("holdfast-session", hello_.session_token());
   stream_->call = stream_->stub.PrepareCall(
-      &stream_->context, "/holdfast.v1.Holdfast/Stream", &queue_);
+      &stream_->context, "/holdfast.v1.Holdfast/Stream", queue_.get());
   ++stream_->outstanding;
   stream_->call->StartCall(Tag(StreamStep::kStart));
 }
@@ -279,7 +327,7 @@ void GrpcConnection::StartStream() {
 void GrpcConnection::Loop() {
   void* tag = nullptr;
   bool ok = false;
-  while (queue_.Next(&tag, &ok)) {
+  while (queue_->Next(&tag, &ok)) {
     if (!Handle(tag, ok)) return;
   }
 }
@@ -301,7 +349,7 @@ bool GrpcConnection::Handle(void* tag, bool ok) {
     --stream.outstanding;
     if (step == StreamStep::kWrite) stream.writing = false;
     if (step != StreamStep::kFinish) {
-      stream.broken |= !ok || stopping_;
+      stream.broken |= !ok || Leaving();
       if (!parsed) {
         End(absl::InternalError(
             absl::StrCat("[session] the daemon at ", address_,
@@ -325,12 +373,16 @@ bool GrpcConnection::Handle(void* tag, bool ok) {
     }
     cause = stream.status;
     stream_.reset();
-    if (stopping_ || ended_) return false;
+    if (Leaving() || ended_) return false;
   }
+  return Rejoin(cause);
+}
+
+bool GrpcConnection::Rejoin(const grpc::Status& cause) {
   const absl::Status status = Reconnect(cause);
   if (status.ok()) return true;
   std::lock_guard<std::mutex> lock(mutex_);
-  End(status);
+  if (!paused_) End(status);
   return false;
 }
 
@@ -367,7 +419,7 @@ absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
     wire::HelloReply reply;
     const absl::Status status = SayHello(std::min(left, kHelloTimeout), &reply);
     std::unique_lock<std::mutex> lock(mutex_);
-    if (stopping_) return absl::CancelledError("[session] closed.");
+    if (Leaving()) return absl::CancelledError("[session] closed.");
     if (status.ok()) {
       // What it has is done with; the rest goes out again, in order.
       DropAcknowledged(reply.applied_batch());
@@ -379,7 +431,7 @@ absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
     if (!IsCut(static_cast<grpc::StatusCode>(status.code()))) return status;
     reason = std::string(status.message());
     changed_.wait_for(lock, absl::ToChronoMilliseconds(backoff),
-                      [this] { return stopping_; });
+                      [this] { return Leaving(); });
     backoff = std::min(backoff * 2, kLastBackoff);
   }
   return DaemonGone(address_, absl::StrCat("no connection within ",

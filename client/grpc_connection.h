@@ -5,7 +5,8 @@
 // while a write is on its way, so that a lone op leaves at once and a stream
 // of them travels in few messages. Batches are kept until the server says that
 // it has applied them; after a cut the connection is made anew and both sides
-// go on where they were, each op applied exactly once.
+// go on where they were, each op applied exactly once. A fork is a cut that the
+// client makes itself (grpc_fork.h).
 // Thread-safety: as Connection says. One thread of its own handles the stream;
 // callers start writes themselves when none is under way.
 #ifndef HOLDFAST_CLIENT_GRPC_CONNECTION_H_
@@ -13,6 +14,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,12 +23,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "client/connection.h"
+#include "client/grpc_fork.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/holdfast.grpc.pb.h"
 
 namespace holdfast::client {
 
-class GrpcConnection final : public Connection {
+class GrpcConnection final : public Connection, private ForkPausable {
  public:
   // Says Hello to "host:port".
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
@@ -66,11 +69,19 @@ class GrpcConnection final : public Connection {
   GrpcConnection(std::string address, wire::HelloRequest request,
                  double timeout_seconds);
 
+  // ---- around a fork
+  void PauseForFork() override;
+  void ResumeAfterFork() override;
+
   // ---- own thread
+  void StartThread(std::function<void()> body);
   void Loop();
   // False: the stream has ended and so has the connection.
   bool Handle(void* tag, bool ok);
   void HandleEvent(wire::Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Reconnect; false: there is no stream, and unless paused the session is
+  // over.
+  bool Rejoin(const grpc::Status& cause);
   // Says Hello again until it works, time is up or the server refuses.
   absl::Status Reconnect(const grpc::Status& cause);
 
@@ -79,6 +90,12 @@ class GrpcConnection final : public Connection {
   void MakeChannel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> stub();
   absl::Status SayHello(absl::Duration timeout, wire::HelloReply* reply);
+  // The own thread is to end, or to begin nothing new.
+  bool Leaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || paused_;
+  }
+  // Destroys all that is gRPC's. REQUIRES: the own thread has ended.
+  void DropGrpc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the next write if there is something to send and none under way.
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -101,7 +118,7 @@ class GrpcConnection final : public Connection {
   const wire::HelloRequest request_;
   const double timeout_seconds_;
   wire::HelloReply hello_;
-  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::CompletionQueue> queue_;  // null while paused
   std::thread thread_;
 
   std::mutex mutex_;
@@ -112,6 +129,7 @@ class GrpcConnection final : public Connection {
   std::unique_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* hello_context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);

@@ -108,6 +108,11 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
       DType dtype, absl::Span<const int64_t> shape) = 0;
 
+  // A copy, outside the graph, of a tensor of another session on the same
+  // daemon, whose client this process was forked from. Waits until the parent's
+  // ops before the fork are done.
+  virtual absl::StatusOr<Tensor> Inherit(const Tensor& tensor) = 0;
+
   // ---- gradients
 
   // Marks a leaf, or clears the mark.
@@ -214,6 +219,13 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual const std::string& device() const = 0;  // "cpu"
   virtual const std::string& server() const = 0;  // "holdfastd 0.1.0"
   virtual bool closed() const = 0;
+  // This process was forked from the one that opened the session.
+  virtual bool forked() const = 0;
+  // What gives its holder a copy of any tensor of the session.
+  virtual const std::string& token() const = 0;
+  // REQUIRES: forked(). Why a tensor of it could not be inherited: what its
+  // methods say from now on.
+  virtual void NoteNotInherited(absl::Status reason) = 0;
   // Number of the last op appended; ties errors to the caller's source lines.
   virtual uint64_t last_op_sequence() const = 0;
 

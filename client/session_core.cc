@@ -140,7 +140,8 @@ bool SessionCore::usable() const {
 }
 
 absl::Status SessionCore::Unusable() const {
-  if (ForkGeneration() != fork_generation_) {
+  if (forked()) {
+    if (!not_inherited_.ok()) return not_inherited_;
     return absl::FailedPreconditionError(
         "[session] a session belongs to the process that opened it, and this "
         "process was forked from that one. Connect again in the child, or "

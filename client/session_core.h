@@ -31,6 +31,7 @@
 #include "client/batch_writer.h"
 #include "client/connection.h"
 #include "client/export_hold.h"
+#include "client/fork_guard.h"
 #include "client/session.h"
 #include "proto/profile_clock.h"
 
@@ -55,6 +56,8 @@ class SessionCore final : public Session {
                              const void* data) override;
   absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
       DType dtype, absl::Span<const int64_t> shape) override;
+
+  absl::StatusOr<Tensor> Inherit(const Tensor& tensor) override;
 
   absl::Status SetRequiresGrad(const Tensor& tensor, bool value) override;
   absl::Status RetainGrad(const Tensor& tensor) override;
@@ -109,6 +112,11 @@ class SessionCore final : public Session {
   const std::string& device() const override { return hello_.device(); }
   const std::string& server() const override { return hello_.server(); }
   bool closed() const override { return !usable(); }
+  bool forked() const override { return ForkGeneration() != fork_generation_; }
+  const std::string& token() const override { return hello_.session_token(); }
+  void NoteNotInherited(absl::Status reason) override {
+    not_inherited_ = std::move(reason);
+  }
   uint64_t last_op_sequence() const override {
     return op_sequence_.load(std::memory_order_relaxed);
   }
@@ -308,6 +316,9 @@ class SessionCore final : public Session {
   const bool local_;  // shares memory with the daemon
   const double timeout_seconds_;
   const uint32_t fork_generation_;
+  // In a child, which looks at nothing that another thread of the parent may
+  // have locked. Written by one thread at a time.
+  absl::Status not_inherited_;
   std::vector<uint32_t> op_ids_;     // by OpId; kNoSuchOp where it is missing
   std::vector<bool> saves_nothing_;  // by OpId: HelloReply.saves_nothing
   // Gradients that were not made, as a read has told: ReadResult.lost.

@@ -192,6 +192,37 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
   return SendPut(std::move(put), std::move(spec), begin_ns);
 }
 
+absl::StatusOr<Tensor> SessionCore::Inherit(const Tensor& tensor) {
+  // The parent may still have ops before it in its queue, or on their way.
+  constexpr absl::Duration kRetry = absl::Milliseconds(5);
+  const Session& parent = *tensor->session();
+  if (tensor->pending()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[fork] a tensor's sizes must be known before the process forks. Got ",
+        tensor->spec().ToString(), "; look at its shape before."));
+  }
+  wire::Put put;
+  put.mutable_inherited()->set_session_token(parent.token());
+  put.mutable_inherited()->set_handle(tensor->handle());
+  put.mutable_inherited()->set_op_sequence(parent.last_op_sequence());
+  while (true) {
+    if (!usable()) return Unusable();
+    absl::StatusOr<Tensor> copy = SendPut(
+        put, ContiguousSpec(tensor->spec().dtype, tensor->spec().shape), 0);
+    if (!copy.ok()) return copy;
+    auto read = std::make_unique<PendingRead>();
+    read->spec_only = true;
+    read->spec = (*copy)->spec();
+    absl::StatusOr<uint64_t> id =
+        SendRead(std::move(read), (*copy)->handle(), /*place=*/false);
+    if (!id.ok()) return id.status();
+    const absl::Status status = WaitRead(*id, nullptr).status();
+    if (status.ok()) return copy;
+    if (!absl::IsUnavailable(status) || !usable()) return status;
+    absl::SleepFor(kRetry);
+  }
+}
+
 absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
     DType dtype, absl::Span<const int64_t> shape) {
   if (!usable()) return Unusable();

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/session_binding.h"
 
-#include <algorithm>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "python_client/src/default_session.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/profile_binding.h"
 #include "python_client/src/random_stream_type.h"
@@ -28,31 +28,9 @@ struct PySession {
 };
 
 PyTypeObject* g_type;
-// Never destroyed: the interpreter's atexit closes what is open while threads
-// still run.
-std::shared_ptr<Session>* g_default;
-std::vector<std::weak_ptr<Session>>* g_opened;
 
 Session& SessionOf(PyObject* self) {
   return *reinterpret_cast<PySession*>(self)->session;
-}
-
-std::shared_ptr<Session> Open(const ConnectOptions& options) {
-  absl::StatusOr<std::shared_ptr<Session>> session;
-  {
-    ScopedGilRelease unlocked;
-    session = Session::Connect(options);
-  }
-  if (!session.ok()) {
-    RaiseStatus(session.status());
-    return nullptr;
-  }
-  auto& opened = *g_opened;
-  opened.erase(std::remove_if(opened.begin(), opened.end(),
-                              [](const auto& old) { return old.expired(); }),
-               opened.end());
-  opened.push_back(*session);
-  return *std::move(session);
 }
 
 PyObject* FromStatus(const absl::Status& status) {
@@ -74,7 +52,7 @@ PyObject* SessionClose(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   const std::shared_ptr<Session> session =
       reinterpret_cast<PySession*>(self)->session;
-  if (*g_default == session) g_default->reset();
+  if (CurrentSession() == session) SetCurrentSession(nullptr);
   return FromStatus(CloseUnlocked(session, keep != 0));
 }
 
@@ -278,28 +256,29 @@ PyObject* ConnectFunction(PyObject*, PyObject* args) {
   options.session_name = name;
   options.attach = attach != 0;
   options.client = kClientName;
-  std::shared_ptr<Session> session = Open(options);
+  std::shared_ptr<Session> session = OpenSession(options);
   if (session == nullptr) return nullptr;
-  if (make_default != 0) *g_default = session;
+  if (make_default != 0) SetCurrentSession(session);
   return WrapSession(std::move(session));
 }
 
 PyObject* DefaultSessionFunction(PyObject*, PyObject*) {
   if (DefaultSession() == nullptr) return nullptr;
-  return WrapSession(*g_default);
+  return WrapSession(CurrentSession());
 }
 
 PyObject* CurrentSessionFunction(PyObject*, PyObject*) {
-  if (*g_default == nullptr) Py_RETURN_NONE;
-  return WrapSession(*g_default);
+  std::shared_ptr<Session> current = CurrentSession();
+  if (current == nullptr) Py_RETURN_NONE;
+  return WrapSession(std::move(current));
 }
 
 // (session or None): what new tensors use from now on.
 PyObject* SetDefaultSession(PyObject*, PyObject* session) {
   if (session == Py_None) {
-    g_default->reset();
+    SetCurrentSession(nullptr);
   } else if (Py_TYPE(session) == g_type) {
-    *g_default = reinterpret_cast<PySession*>(session)->session;
+    SetCurrentSession(reinterpret_cast<PySession*>(session)->session);
   } else {
     PyErr_SetString(PyExc_TypeError, "expected a holdfast.Session or None");
     return nullptr;
@@ -309,12 +288,26 @@ PyObject* SetDefaultSession(PyObject*, PyObject* session) {
 
 // Ends every session of this process; for its exit, so errors are dropped.
 PyObject* CloseAll(PyObject*, PyObject*) {
-  g_default->reset();
-  const std::vector<std::weak_ptr<Session>> opened = std::move(*g_opened);
-  for (const std::weak_ptr<Session>& weak : opened) {
-    const std::shared_ptr<Session> session = weak.lock();
-    if (session != nullptr) CloseUnlocked(session, false).IgnoreError();
+  SetCurrentSession(nullptr);
+  for (const std::shared_ptr<Session>& session : OpenedSessions()) {
+    CloseUnlocked(session, false).IgnoreError();
   }
+  Py_RETURN_NONE;
+}
+
+// (address or None, seed or None)
+PyObject* PrepareSessionFunction(PyObject*, PyObject* args) {
+  const char* address = nullptr;
+  PyObject* seed = Py_None;
+  NextSession next;
+  if (!PyArg_ParseTuple(args, "zO", &address, &seed)) return nullptr;
+  if (address != nullptr) next.address = address;
+  uint64_t number = 0;
+  if (seed != Py_None) {
+    if (!AsWord(seed, &number)) return nullptr;
+    next.seed = number;
+  }
+  PrepareSession(std::move(next));
   Py_RETURN_NONE;
 }
 
@@ -326,23 +319,10 @@ PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
 }  // namespace
 
 bool AddSessionType(PyObject* module) {
-  g_default = new std::shared_ptr<Session>;
-  g_opened = new std::vector<std::weak_ptr<Session>>;
   g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&g_spec));
   if (g_type == nullptr) return false;
   return PyModule_AddObjectRef(module, "Session",
                                reinterpret_cast<PyObject*>(g_type)) == 0;
-}
-
-Session* DefaultSession() {
-  if (*g_default == nullptr) {
-    ConnectOptions options;
-    options.client = kClientName;
-    std::shared_ptr<Session> session = Open(options);
-    // Another thread may have connected while this one waited.
-    if (session != nullptr && *g_default == nullptr) *g_default = session;
-  }
-  return g_default->get();
 }
 
 PyObject* WrapSession(std::shared_ptr<Session> session) {
@@ -386,6 +366,8 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
                         "The default session, or None before the first use."});
   functions->push_back({"check_device", CheckDeviceFunction, METH_O, nullptr});
   functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
+  functions->push_back(
+      {"prepare_session", PrepareSessionFunction, METH_VARARGS, nullptr});
   functions->push_back({"set_default_session", SetDefaultSession, METH_O,
                         "set_default_session(session, /)\n--\n\n"
                         "Makes new tensors in this session; None: in one "

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions for Python: the Session type and the module's default session,
-// which the first op opens if nobody called connect().
+// Sessions for Python: the Session type and the module's functions.
 #ifndef HOLDFAST_PYTHON_CLIENT_SRC_SESSION_BINDING_H_
 #define HOLDFAST_PYTHON_CLIENT_SRC_SESSION_BINDING_H_
 
@@ -10,14 +9,12 @@
 #include <vector>
 
 #include "client/session.h"
+#include "python_client/src/default_session.h"
 #include "python_client/src/python.h"
 
 namespace holdfast::python {
 
 bool AddSessionType(PyObject* module);
-
-// The default session; connects on first use. nullptr with an error set.
-client::Session* DefaultSession();
 
 PyObject* WrapSession(std::shared_ptr<client::Session> session);
 

@@ -20,7 +20,7 @@ namespace {
 
 using client::Tensor;
 
-const TensorSpec& SpecOf(PyObject* self) { return TensorOf(self)->spec(); }
+const TensorSpec& SpecOf(PyObject* self) { return KnownOf(self)->spec(); }
 
 // size() and stride(): all of them, or that of one dimension.
 PyObject* DimsOrOne(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
@@ -52,14 +52,14 @@ PyObject* DimsOrOne(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 
 PyObject* Size(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                PyObject* kwnames) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return DimsOrOne(self, args, nargs, kwnames, "size", SpecOf(self).shape,
                    NewSize);
 }
 
 PyObject* Stride(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                  PyObject* kwnames) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return DimsOrOne(self, args, nargs, kwnames, "stride", SpecOf(self).strides,
                    NewIntTuple);
 }
@@ -69,7 +69,7 @@ PyObject* Dim(PyObject* self, PyObject*) {
 }
 
 PyObject* Numel(PyObject* self, PyObject*) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return PyLong_FromLongLong(SpecOf(self).numel());
 }
 
@@ -82,12 +82,12 @@ PyObject* StorageOffset(PyObject* self, PyObject*) {
 }
 
 PyObject* IsContiguous(PyObject* self, PyObject*, PyObject*) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return PyBool_FromLong(SpecOf(self).contiguous());
 }
 
 PyObject* Contiguous(PyObject* self, PyObject*, PyObject*) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   if (SpecOf(self).contiguous()) {
     Py_INCREF(self);
     return self;

@@ -190,8 +190,8 @@ PyObject* Index(PyObject* self) {
 }
 
 Py_ssize_t Length(PyObject* self) {
-  if (!Settle(TensorOf(self))) return -1;
-  const TensorSpec& spec = TensorOf(self)->spec();
+  if (!Settle(KnownOf(self))) return -1;
+  const TensorSpec& spec = KnownOf(self)->spec();
   if (spec.rank() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;

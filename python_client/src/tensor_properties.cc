@@ -21,10 +21,10 @@ using client::Tensor;
 
 PyTensor* Self(PyObject* self) { return reinterpret_cast<PyTensor*>(self); }
 
-const TensorSpec& SpecOf(PyObject* self) { return TensorOf(self)->spec(); }
+const TensorSpec& SpecOf(PyObject* self) { return KnownOf(self)->spec(); }
 
 PyObject* Shape(PyObject* self, void*) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return NewSize(SpecOf(self).shape);
 }
 
@@ -43,12 +43,12 @@ PyObject* GetItemSize(PyObject* self, void*) {
 }
 
 PyObject* GetNBytes(PyObject* self, void*) {
-  if (!Settle(TensorOf(self))) return nullptr;
+  if (!Settle(KnownOf(self))) return nullptr;
   return PyLong_FromLongLong(SpecOf(self).nbytes());
 }
 
 PyObject* GetRequiresGrad(PyObject* self, void*) {
-  return PyBool_FromLong(TensorOf(self)->NeedsGrad());
+  return PyBool_FromLong(KnownOf(self)->NeedsGrad());
 }
 
 int SetRequiresGrad(PyObject* self, PyObject* value, void*) {
@@ -60,17 +60,17 @@ int SetRequiresGrad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* IsLeaf(PyObject* self, void*) {
-  const Tensor& tensor = TensorOf(self);
+  const Tensor& tensor = KnownOf(self);
   return PyBool_FromLong(tensor->is_leaf &&
                          tensor->NeedsGrad() == tensor->requires_grad);
 }
 
 PyObject* RetainsGrad(PyObject* self, void*) {
-  return PyBool_FromLong(TensorOf(self)->retains_grad);
+  return PyBool_FromLong(KnownOf(self)->retains_grad);
 }
 
 PyObject* GradFn(PyObject* self, void*) {
-  const Tensor& tensor = TensorOf(self);
+  const Tensor& tensor = KnownOf(self);
   if (!tensor->is_leaf && tensor->node) return NewGradFn(tensor->node);
   // A write through an alias made it part of the graph.
   if (!tensor->requires_grad && tensor->storage()->written_by) {
@@ -81,7 +81,8 @@ PyObject* GradFn(PyObject* self, void*) {
 
 PyObject* GetGrad(PyObject* self, void*) {
   PyTensor* object = Self(self);
-  Tensor grad = object->tensor->session()->GetGrad(object->tensor);
+  const Tensor& tensor = TensorOf(self);
+  Tensor grad = tensor->session()->GetGrad(tensor);
   if (!grad) {
     Py_CLEAR(object->grad);
     Py_RETURN_NONE;
@@ -96,7 +97,7 @@ PyObject* GetGrad(PyObject* self, void*) {
 
 int SetGrad(PyObject* self, PyObject* value, void*) {
   PyTensor* object = Self(self);
-  client::Session& session = *object->tensor->session();
+  client::Session& session = *TensorOf(self)->session();
   const bool none = value == nullptr || value == Py_None;
   if (!none && !IsTensor(value)) {
     PyErr_SetString(PyExc_TypeError,
@@ -151,11 +152,11 @@ int SetData(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* Version(PyObject* self, void*) {
-  return PyLong_FromUnsignedLong(TensorOf(self)->storage()->version());
+  return PyLong_FromUnsignedLong(KnownOf(self)->storage()->version());
 }
 
 PyObject* DeviceName(PyObject* self, void*) {
-  return PyUnicode_FromString(TensorOf(self)->session()->device().c_str());
+  return PyUnicode_FromString(KnownOf(self)->session()->device().c_str());
 }
 
 PyObject* GetSession(PyObject* self, void*) {
@@ -163,7 +164,7 @@ PyObject* GetSession(PyObject* self, void*) {
 }
 
 PyObject* Handle(PyObject* self, void*) {
-  return PyLong_FromUnsignedLongLong(TensorOf(self)->handle());
+  return PyLong_FromUnsignedLongLong(KnownOf(self)->handle());
 }
 
 PyGetSetDef g_properties[] = {

@@ -10,7 +10,10 @@
 
 #include <vector>
 
+#include "absl/base/optimization.h"
+#include "client/fork_guard.h"
 #include "client/tensor.h"
+#include "python_client/src/default_session.h"
 #include "python_client/src/python.h"
 
 namespace holdfast::python {
@@ -30,9 +33,18 @@ inline bool IsTensor(PyObject* object) {
   return type == g_tensor_type || PyType_IsSubtype(type, g_tensor_type) != 0;
 }
 
+// What is known of the tensor without the daemon: its spec and marks.
+// REQUIRES: IsTensor(object).
+inline const client::Tensor& KnownOf(PyObject* object) {
+  return reinterpret_cast<PyTensor*>(object)->tensor;
+}
+
+// The tensor, in a session of this process: in a forked one this may wait, and
+// release the GIL, when a tensor of the parent's is first used.
 // REQUIRES: IsTensor(object).
 inline const client::Tensor& TensorOf(PyObject* object) {
-  return reinterpret_cast<PyTensor*>(object)->tensor;
+  if (ABSL_PREDICT_FALSE(client::ForkGeneration() != 0)) InheritTensor(object);
+  return KnownOf(object);
 }
 
 // A new Python object of exactly type Tensor; nullptr with an error set.

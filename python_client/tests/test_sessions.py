@@ -151,26 +151,6 @@ def test_keep_takes_tensors_only(torch):
         torch.keep("model", {"lr": 0.1})
 
 
-def test_a_forked_child_gets_a_clear_error(torch):
-    x = torch.ones(2)
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            (x + 1).tolist()
-            message = "no error"
-        except RuntimeError as error:
-            message = str(error)
-        os.write(write, message.encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        message = pipe.read()
-    os.waitpid(pid, 0)
-    assert "fork" in message
-    assert (x + 1).tolist() == [2.0, 2.0]
-
-
 def test_seeds(torch):
     torch.manual_seed(11)
     a = torch.rand(8)

@@ -247,7 +247,7 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
 absl::Status Executor::ApplyPut(const v1::Put& put) {
   ++op_sequence_;
   if (absl::Status s = Promise(put.handle(), 1); !s.ok()) return s;
-  absl::StatusOr<RefPtr<Tensor>> tensor = MakeFromPut(put);
+  absl::StatusOr<Value> tensor = MakeFromPut(put);
   if (tensor.ok()) {
     store_.Put(put.handle(), *std::move(tensor));
   } else {
@@ -256,7 +256,7 @@ absl::Status Executor::ApplyPut(const v1::Put& put) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<RefPtr<Tensor>> Executor::MakeFromPut(const v1::Put& put) {
+absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
   absl::StatusOr<TensorSpec> spec = SpecFromProto(put.spec());
   if (!spec.ok()) return spec.status();
   if (!spec->contiguous() || spec->offset != 0) {
@@ -264,6 +264,7 @@ absl::StatusOr<RefPtr<Tensor>> Executor::MakeFromPut(const v1::Put& put) {
         "[put] the spec must be contiguous. Got ", spec->ToString(),
         " strides ", ShapeString(spec->strides)));
   }
+  if (put.has_inherited()) return CopyInherited(put.inherited(), *spec);
   const size_t bytes = spec->nbytes();
   auto wrong_size = [&](size_t got) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -283,7 +284,7 @@ absl::StatusOr<RefPtr<Tensor>> Executor::MakeFromPut(const v1::Put& put) {
     }
     auto storage = MakeRef<Storage>(&memory_, block);
     if (block->bytes < bytes) return wrong_size(block->bytes);
-    return MakeRef<Tensor>(*std::move(spec), std::move(storage));
+    return Value(MakeRef<Tensor>(*std::move(spec), std::move(storage)));
   }
   SharedBytes upload;
   absl::string_view data = put.data();
@@ -298,7 +299,7 @@ absl::StatusOr<RefPtr<Tensor>> Executor::MakeFromPut(const v1::Put& put) {
   if (!tensor.ok()) return tensor.status();
   absl::Status s = device_->CopyFromHost((*tensor)->data(), data.data(), bytes);
   if (!s.ok()) return s;
-  return tensor;
+  return Value(*std::move(tensor));
 }
 
 absl::Status Executor::ApplySetRequiresGrad(

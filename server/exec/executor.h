@@ -44,6 +44,8 @@ class ReplySink {
   virtual void Call(v1::BackwardCall call) = 0;
   virtual absl::StatusOr<uint64_t> AddDownload(SharedBytes bytes) = 0;
   virtual absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) = 0;
+  // A tensor of another session.
+  virtual absl::StatusOr<Value> FindInherited(const v1::Inherited& from) = 0;
 };
 
 class Executor {
@@ -70,6 +72,9 @@ class Executor {
   // Runs nodes of the backward until it is done, calls the client, or `yield`
   // says true. REQUIRES: busy().
   void Continue(absl::FunctionRef<bool()> yield);
+
+  // What another session copies, once this one has executed `op_sequence` ops.
+  absl::StatusOr<Value> Lend(uint64_t handle, uint64_t op_sequence);
 
   // Any thread: a block for the client to fill; Put adopts it.
   absl::StatusOr<v1::Block> AllocateBlock(uint64_t bytes);
@@ -126,7 +131,10 @@ class Executor {
   // The op itself.
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
-  absl::StatusOr<RefPtr<Tensor>> MakeFromPut(const v1::Put& put);
+  absl::StatusOr<Value> MakeFromPut(const v1::Put& put);
+  // ---- executor_inherit.cc
+  absl::StatusOr<Value> CopyInherited(const v1::Inherited& from,
+                                      const TensorSpec& spec);
   void ContinuePass(absl::FunctionRef<bool()> yield);
   // Hands the gradients over; drops the pass.
   void EndBackward(absl::Status status);

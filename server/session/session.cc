@@ -77,6 +77,17 @@ absl::StatusOr<SharedBytes> Session::TakeUpload(uint64_t id) {
   return bytes;
 }
 
+absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
+  std::shared_ptr<Session> other;
+  if (options_.find_session)
+    other = options_.find_session(from.session_token());
+  if (other == nullptr || other->ended()) {
+    return absl::FailedPreconditionError(
+        "[fork] the parent process must keep its session. It has ended.");
+  }
+  return other->executor_->Lend(from.handle(), from.op_sequence());
+}
+
 absl::StatusOr<uint64_t> Session::AddDownload(SharedBytes bytes) {
   std::lock_guard<std::mutex> lock(bulk_mutex_);
   if (bulk_bytes_ + bytes->size() > kMaxBulkBytes) {

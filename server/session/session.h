@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,6 +39,9 @@ class Session : public std::enable_shared_from_this<Session>,
     double grace_seconds = 0;
     uint64_t memory_limit_bytes = 0;
     uint64_t inline_limit_bytes = 1 << 20;
+    // The session that a token opens, or null; for the worker thread.
+    std::function<std::shared_ptr<Session>(const std::string& token)>
+        find_session;
   };
   Session(Device* device, Options options);
   ~Session();
@@ -107,6 +111,7 @@ class Session : public std::enable_shared_from_this<Session>,
   void Call(v1::BackwardCall call) override;
   absl::StatusOr<uint64_t> AddDownload(SharedBytes bytes) override;
   absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) override;
+  absl::StatusOr<Value> FindInherited(const v1::Inherited& from) override;
 
   void SendEvent(v1::Event event);
   void FlushEvents();

@@ -153,6 +153,9 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
       std::min(request.grace_seconds(), limits_.max_grace_seconds);
   options.memory_limit_bytes = limits_.memory_limit_bytes;
   options.inline_limit_bytes = limits_.inline_limit_bytes;
+  options.find_session = [this](const std::string& token) {
+    return FindByToken(token);
+  };
   auto session = std::make_shared<Session>(device_, options);
   by_token_[options.token] = session;
   worker_->Post([this, session] { worker_->Add(session); });

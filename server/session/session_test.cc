@@ -99,6 +99,45 @@ TEST_F(SessionTest, ABatchResentIsAppliedOnce) {
   EXPECT_EQ(Values(1), (V{2}));
 }
 
+TEST_F(SessionTest, AForkedProcessCopiesFromItsParentsSession) {
+  Put(1, {1, 2, 3});
+  Deliver();
+  const std::shared_ptr<Session> parent = session_;
+  Session::Options options;
+  options.find_session = [&](const std::string& token) {
+    return token == "secret" ? parent : nullptr;
+  };
+  Open(options);
+  sequence_ = 0;
+  const auto inherit = [&](uint64_t output, const char* token, uint64_t handle,
+                           uint64_t after, int size) {
+    v1::Put* put = Add()->mutable_put();
+    put->set_handle(output);
+    put->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+    put->mutable_spec()->add_shape(size);
+    put->mutable_inherited()->set_session_token(token);
+    put->mutable_inherited()->set_handle(handle);
+    put->mutable_inherited()->set_op_sequence(after);
+  };
+  inherit(1, "secret", 1, 1, 3);
+  Op(OpId::add, {1, 1}, 0)->set_inplace(true);
+  EXPECT_EQ(Values(1), (V{2, 4, 6}));
+  inherit(2, "guess", 1, 1, 3);
+  EXPECT_THAT(Read(2).status().message(), HasSubstr("must keep its session"));
+  inherit(3, "secret", 7, 1, 3);
+  EXPECT_THAT(Read(3).status().message(), HasSubstr("released since"));
+  inherit(4, "secret", 1, 2, 3);  // an op that has not come yet
+  EXPECT_EQ(Read(4).status().code(),
+            static_cast<int>(absl::StatusCode::kUnavailable));
+  inherit(5, "secret", 1, 1, 4);
+  EXPECT_THAT(Read(5).status().message(), HasSubstr("instead of f32[4]"));
+  // The parent's is as it was; when it has ended, that is said.
+  parent->End(absl::OkStatus());
+  inherit(6, "secret", 1, 1, 3);
+  EXPECT_THAT(Read(6).status().message(), HasSubstr("It has ended"));
+  EXPECT_EQ(Values(1), (V{2, 4, 6}));
+}
+
 TEST_F(SessionTest, AMissingBatchEndsTheSession) {
   sequence_ = 5;
   Put(1, {1});

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "python_client/src/default_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "client/fork_guard.h"
+#include "python_client/src/errors.h"
+#include "python_client/src/tensor_type.h"
+#include "python_client/src/version.h"
+
+namespace holdfast::python {
+
+using client::ConnectOptions;
+using client::Session;
+using client::Tensor;
+
+namespace {
+
+// How long the session of a forked process or a worker outlives its connection:
+// over the network long enough to resume after a cut.
+constexpr double kChildGraceSeconds = 5;
+
+ConnectOptions ChildOptions(const std::string& address) {
+  ConnectOptions options;
+  options.client = kClientName;
+  options.address = address;
+  const bool local = absl::StartsWith(address, "unix:");
+  options.grace_seconds = local ? 0 : kChildGraceSeconds;
+  return options;
+}
+
+struct Sessions {
+  std::shared_ptr<Session> current;
+  std::vector<std::weak_ptr<Session>> opened;
+  NextSession next;
+  bool child = false;  // of a process that had a session, or a worker
+};
+
+// Never destroyed: the interpreter's atexit closes what is open while threads
+// still run.
+Sessions& All() {
+  static auto* const sessions = new Sessions;
+  static uint32_t generation = client::ForkGeneration();
+  if (generation != client::ForkGeneration()) {
+    generation = client::ForkGeneration();
+    if (sessions->current != nullptr) {
+      sessions->next.address = sessions->current->address();
+      sessions->child = true;
+    }
+    sessions->current.reset();
+    sessions->opened.clear();
+  }
+  return *sessions;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Connect(
+    const ConnectOptions& options) {
+  absl::StatusOr<std::shared_ptr<Session>> session;
+  {
+    ScopedGilRelease unlocked;
+    session = Session::Connect(options);
+  }
+  if (!session.ok()) return session;
+  auto& opened = All().opened;
+  opened.erase(std::remove_if(opened.begin(), opened.end(),
+                              [](const auto& old) { return old.expired(); }),
+               opened.end());
+  opened.push_back(*session);
+  return session;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> ConnectDefault() {
+  Sessions& all = All();
+  if (all.current != nullptr) return all.current;
+  ConnectOptions options = ChildOptions(all.next.address);
+  if (!all.child) options.grace_seconds = ConnectOptions().grace_seconds;
+  absl::StatusOr<std::shared_ptr<Session>> session = Connect(options);
+  if (!session.ok()) return session;
+  // Another thread may have connected while this one waited.
+  if (all.current != nullptr) return all.current;
+  if (all.next.seed.has_value()) {
+    absl::Status status = (*session)->SetSeed(*all.next.seed);
+    if (!status.ok()) return status;
+    all.next.seed.reset();
+  }
+  all.current = *session;
+  return session;
+}
+
+// A session of this process on the daemon of `parent`.
+absl::StatusOr<std::shared_ptr<Session>> SessionBeside(const Session& parent) {
+  Sessions& all = All();
+  if (all.current == nullptr && all.next.address == parent.address()) {
+    return ConnectDefault();
+  }
+  for (const std::shared_ptr<Session>& session : OpenedSessions()) {
+    if (session->address() == parent.address() && !session->closed()) {
+      return session;
+    }
+  }
+  // Nobody else holds it but the tensors that come.
+  return Connect(ChildOptions(parent.address()));
+}
+
+absl::StatusOr<Tensor> Inherit(const Tensor& tensor) {
+  absl::StatusOr<std::shared_ptr<Session>> session =
+      SessionBeside(*tensor->session());
+  if (!session.ok()) return session.status();
+  ScopedGilRelease unlocked;
+  absl::StatusOr<Tensor> copy = (*session)->Inherit(tensor);
+  if (copy.ok() && tensor->requires_grad) {
+    absl::Status status = (*session)->SetRequiresGrad(*copy, true);
+    if (!status.ok()) return status;
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<Session> OpenSession(const ConnectOptions& options) {
+  absl::StatusOr<std::shared_ptr<Session>> session = Connect(options);
+  if (session.ok()) return *std::move(session);
+  RaiseStatus(session.status());
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<Session>> OpenedSessions() {
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (const std::weak_ptr<Session>& weak : All().opened) {
+    if (std::shared_ptr<Session> session = weak.lock()) {
+      sessions.push_back(std::move(session));
+    }
+  }
+  return sessions;
+}
+
+std::shared_ptr<Session> CurrentSession() { return All().current; }
+
+void SetCurrentSession(std::shared_ptr<Session> session) {
+  // The last owner may close a connection.
+  All().current.swap(session);
+}
+
+Session* DefaultSession() {
+  if (Session* current = All().current.get()) return current;
+  absl::StatusOr<std::shared_ptr<Session>> session = ConnectDefault();
+  if (session.ok()) return session->get();  // All() holds it
+  RaiseStatus(session.status());
+  return nullptr;
+}
+
+void PrepareSession(NextSession next) {
+  Sessions& all = All();
+  if (!next.address.empty()) all.next.address = std::move(next.address);
+  if (next.seed.has_value()) all.next.seed = next.seed;
+  all.child = true;
+}
+
+void InheritTensor(PyObject* object) {
+  const Tensor tensor = reinterpret_cast<PyTensor*>(object)->tensor;
+  if (!tensor->session()->forked()) return;
+  // So that it does not go away while the GIL is released.
+  const PyRef held = PyRef::Borrowed(object);
+  absl::StatusOr<Tensor> copy = Inherit(tensor);
+  if (!copy.ok()) return tensor->session()->NoteNotInherited(copy.status());
+  reinterpret_cast<PyTensor*>(object)->tensor = *std::move(copy);
+}
+
+}  // namespace holdfast::python
