@@ -161,9 +161,9 @@ def test_loader_of_a_plain_dataset():
 
 def test_loader_without_batches_and_with_own_collation():
     assert list(data.DataLoader(Squares(3), batch_size=None)) == [
-        (0, 0),
-        (1, 1),
-        (2, 4),
+        [0, 0],
+        [1, 1],
+        [2, 4],
     ]
     loader = data.DataLoader(Squares(5), 2, collate_fn=lambda samples: samples)
     assert list(loader)[-1] == [(4, 16)]
@@ -264,7 +264,20 @@ def test_loading_does_not_wait(monkeypatch):
 @pytest.mark.parametrize(
     "options,error,text",
     [
-        ({"num_workers": 2}, NotImplementedError, "num_workers=2"),
+        ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only"),
+        ({"num_workers": 1, "prefetch_factor": 0}, ValueError, "should be positive"),
+        ({"persistent_workers": True}, ValueError, "needs num_workers > 0"),
+        ({"multiprocessing_context": "fork"}, ValueError, "num_workers=0"),
+        (
+            {"multiprocessing_context": "thread", "num_workers": 1},
+            ValueError,
+            "valid start method",
+        ),
+        (
+            {"multiprocessing_context": 5, "num_workers": 1},
+            TypeError,
+            "valid context object",
+        ),
         ({"num_workers": -1}, ValueError, "non-negative"),
         ({"shuffle": True, "sampler": [1]}, ValueError, "mutually exclusive"),
         ({"batch_sampler": [[1]], "batch_size": 3}, ValueError, "mutually exclusive"),

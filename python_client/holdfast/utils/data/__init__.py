@@ -3,17 +3,20 @@
 
 """Datasets, samplers and the DataLoader, with PyTorch's API."""
 
-from .collate import default_collate
-from .dataloader import DataLoader
+from holdfast.missing import module_getattr
+
+from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
 )
+from .distributed import DistributedSampler
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -29,14 +32,20 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
     "default_collate",
+    "default_convert",
+    "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = module_getattr("torch.utils.data")

@@ -3,17 +3,60 @@
 
 """Batches of a TensorDataset, gathered by the daemon.
 
-The order of a pass is one index tensor; each batch is a slice of it and one
-index_select for each of the dataset's tensors. Nothing is read back, so the
-training loop runs ahead of the device. The values are those of the plain way
-(stacking single samples), drawn from the same random stream.
+The data was uploaded once; a batch is one index_select for each tensor. Where
+the sampler is one of ours, the order of a pass is one index tensor, each batch
+takes a slice of it, and nothing is read back, so that the training loop runs
+ahead of the device. Of any other sampler only its indices travel. The values are
+those of the plain way (stacking single samples), drawn from the same random
+stream.
 """
 
 import holdfast
 
+from ._utils.collate import default_collate
+from ._utils.passes import SinglePass, draw_base_seed
 from .dataset import Subset, TensorDataset
 from .order import device_permutation
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+def gathered_pass(loader):
+    """A pass over the loader's dataset; None where only the plain way will do."""
+    if loader._iterable or not loader._auto_collation:
+        return None
+    if loader.collate_fn is not default_collate:
+        return None
+    ordered = TensorBatches.of(loader.dataset, loader.batch_sampler)
+    if ordered is not None:
+        draw_base_seed(loader.generator)
+        return iter(ordered)
+    gather = _Gather.of(loader.dataset)
+    return None if gather is None else SinglePass(loader, gather)
+
+
+class _Gather:
+    """Fetches batches of rows by lists of indices."""
+
+    @classmethod
+    def of(cls, dataset):
+        subsets = []
+        while type(dataset) is Subset:
+            subsets.append(dataset.indices)
+            dataset = dataset.dataset
+        # A subclass may have changed what a sample is.
+        if type(dataset) is not TensorDataset:
+            return None
+        return cls(dataset, subsets)
+
+    def __init__(self, dataset, subsets):
+        self._dataset = dataset
+        self._subsets = subsets
+
+    def fetch(self, indices):
+        for subset in self._subsets:
+            indices = [subset[i] for i in indices]
+        rows = self._dataset.rows(indices)
+        return [tensor.index_select(0, rows) for tensor in self._dataset.tensors]
 
 
 class TensorBatches:

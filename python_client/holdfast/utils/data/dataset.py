@@ -8,11 +8,18 @@ import itertools
 import math
 import warnings
 
+import holdfast
+
 from .order import permutation
 
 
 class Dataset:
-    """Samples by index: subclasses define `__getitem__` and `__len__`."""
+    """Samples by index: subclasses define `__getitem__` and `__len__`, and may
+    define `__getitems__`, which gets a list of indices.
+    """
+
+    def __class_getitem__(cls, kind):
+        return cls  # Dataset[int] is for people to read
 
     def __getitem__(self, index):
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
@@ -48,6 +55,69 @@ class TensorDataset(Dataset):
     def __len__(self):
         return self.tensors[0].shape[0]
 
+    def rows(self, indices):
+        """Indices as a tensor [n] int64, counted from the front.
+
+        IndexError for one that is out of range.
+        """
+        count = len(self)
+        for index in indices:
+            if not -count <= index < count:
+                raise IndexError(
+                    f"index {index} is out of bounds for dimension 0 with size {count}"
+                )
+        rows = [index + count if index < 0 else index for index in indices]
+        return holdfast.tensor(rows, dtype=holdfast.int64)
+
+
+class StackDataset(Dataset):
+    """Datasets of equal length side by side: a sample is a tuple of theirs, or a
+    dict where they were given by name.
+    """
+
+    def __init__(self, *args, **kwargs):
+        if args and kwargs:
+            raise ValueError(
+                "Supported either tuple- (via args) or dict- (via kwargs) like "
+                "input/output, but both types are given."
+            )
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets = args or kwargs
+        self._length = len(next(iter(self._parts())))
+        if any(len(dataset) != self._length for dataset in self._parts()):
+            raise ValueError("Size mismatch between datasets")
+
+    def _parts(self):
+        named = isinstance(self.datasets, dict)
+        return self.datasets.values() if named else self.datasets
+
+    def _sample(self, values):
+        if isinstance(self.datasets, dict):
+            return dict(zip(self.datasets, values))
+        return tuple(values)
+
+    def __getitem__(self, index):
+        return self._sample(dataset[index] for dataset in self._parts())
+
+    def __getitems__(self, indices):
+        columns = []
+        for dataset in self._parts():
+            batch_wise = getattr(dataset, "__getitems__", None)
+            samples = (
+                batch_wise(indices) if batch_wise else [dataset[i] for i in indices]
+            )
+            if len(samples) != len(indices):
+                raise ValueError(
+                    "Nested dataset's output size mismatch. Expected "
+                    f"{len(indices)}, got {len(samples)}"
+                )
+            columns.append(samples)
+        return [self._sample(values) for values in zip(*columns)]
+
+    def __len__(self):
+        return self._length
+
 
 class Subset(Dataset):
     """The samples of `dataset` at `indices`."""
@@ -60,6 +130,11 @@ class Subset(Dataset):
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices):
+        indices = [self.indices[i] for i in indices]
+        batch_wise = getattr(self.dataset, "__getitems__", None)
+        return batch_wise(indices) if batch_wise else [self.dataset[i] for i in indices]
 
     def __len__(self):
         return len(self.indices)
@@ -74,7 +149,12 @@ class ConcatDataset(Dataset):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(d, IterableDataset) for d in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence):
+        """The lengths of datasets, added up."""
+        return list(itertools.accumulate(map(len, sequence)))
 
     def __len__(self):
         return self.cumulative_sizes[-1]
@@ -100,7 +180,10 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
 
     def __iter__(self):
-        return itertools.chain.from_iterable(self.datasets)
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
 
     def __len__(self):
         return sum(map(len, self.datasets))

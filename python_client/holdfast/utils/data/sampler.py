@@ -11,6 +11,9 @@ from .order import permutation
 class Sampler:
     """Base class: `__iter__` yields indices."""
 
+    def __class_getitem__(cls, kind):
+        return cls  # Sampler[int] is for people to read
+
     def __init__(self, data_source=None):
         pass
 
