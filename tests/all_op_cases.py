@@ -8,6 +8,7 @@ import op_cases_composite  # noqa: F401
 import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
 import op_cases_ctc  # noqa: F401
+import op_cases_elementwise  # noqa: F401
 import op_cases_embedding  # noqa: F401
 import op_cases_fft  # noqa: F401
 import op_cases_index  # noqa: F401
@@ -20,6 +21,7 @@ import op_cases_neural  # noqa: F401
 import op_cases_norm  # noqa: F401
 import op_cases_pool  # noqa: F401
 import op_cases_products  # noqa: F401
+import op_cases_random  # noqa: F401
 import op_cases_recurrent  # noqa: F401
 import op_cases_reduce  # noqa: F401
 import op_cases_resample  # noqa: F401
@@ -28,4 +30,5 @@ import op_cases_shapes  # noqa: F401
 import op_cases_sort  # noqa: F401
 import op_cases_special  # noqa: F401
 import op_cases_statistics  # noqa: F401
+import op_cases_views  # noqa: F401
 from op_cases import CASES  # noqa: F401

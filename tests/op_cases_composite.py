@@ -4,7 +4,8 @@
 
 import numpy as np
 import scipy.special as sp
-from op_cases import case, nonzero, normal, positive, within
+from op_cases import case, nonzero, positive
+from op_cases_random import N, normal, within
 
 # ---- creation
 
@@ -173,8 +174,6 @@ for rank, window in [(1, (2,)), (2, (2, 2)), (3, (2, 2, 2))]:
     )
 
 # ---- random: a property in the place of values
-
-N = 4000
 
 
 def scaled(keep, p):

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The op cases of reductions that op_cases.py does not have."""
+"""The op cases of reductions."""
 
 import numpy as np
 from op_cases import away_from, case, distinct, ints
 
+mask = ints((3, 4)) > 0
 nonzero = away_from([0], (2, 3, 4))
 with_zeros = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 4.0, 0.0, 5.0]])
 with_nan = np.array([[1.0, np.nan, 3.0], [np.nan, -2.0, 0.5]])
@@ -228,3 +229,66 @@ for p in (1, 2, 3, np.inf):
         label=f" p={p}",
     )
 case("frobenius_norm", lambda hf, a: hf.frobenius_norm(a), np.linalg.norm, (3, 4))
+
+
+# ---- sums, extremes, truths
+
+for op, reference in [("sum", np.sum), ("mean", np.mean)]:
+    for dim in (None, 0, -1, (0, 2)):
+        for keep in (False, True):
+            case(
+                op,
+                lambda hf, a, op=op, d=dim, k=keep: (
+                    getattr(hf, op)(a)
+                    if d is None
+                    else getattr(hf, op)(a, dim=d, keepdim=k)
+                ),
+                lambda a, f=reference, d=dim, k=keep: f(
+                    a, axis=d, keepdims=k and d is not None
+                ),
+                (2, 3, 4),
+                label=f" dim={dim} keepdim={keep}",
+            )
+case("sum", lambda hf, a: a.sum(0), lambda a: a.sum(0), ints((3, 4)), grad=())
+case("sum", lambda hf, a: a.sum(), lambda a: a.sum(), mask, grad=())
+for op, reference in [("amax", np.max), ("amin", np.min)]:
+    for dim in (None, 1, (0, 2)):
+        case(
+            op,
+            lambda hf, a, op=op, d=dim: (
+                getattr(hf, op)(a) if d is None else getattr(hf, op)(a, d)
+            ),
+            lambda a, f=reference, d=dim: f(a, axis=d),
+            distinct((2, 3, 4)),
+            label=f" dim={dim}",
+        )
+for op, reference in [("argmax", np.argmax), ("argmin", np.argmin)]:
+    for dim in (None, 0, -1):
+        case(
+            op,
+            lambda hf, a, op=op, d=dim: getattr(hf, op)(a, dim=d),
+            lambda a, f=reference, d=dim: f(a, axis=d),
+            distinct((2, 3, 4)),
+            grad=(),
+            label=f" dim={dim}",
+        )
+for op, reference in [("all", np.all), ("any", np.any)]:
+    for dim in (None, 1):
+        case(
+            op,
+            lambda hf, a, op=op, d=dim: (
+                getattr(hf, op)(a) if d is None else getattr(hf, op)(a, d)
+            ),
+            lambda a, f=reference, d=dim: f(a, axis=d),
+            mask,
+            label=f" dim={dim}",
+            grad=(),
+        )
+for dim in (0, 1, -1):
+    case(
+        "cumsum",
+        lambda hf, a, d=dim: hf.cumsum(a, d),
+        lambda a, d=dim: np.cumsum(a, d),
+        (2, 3, 4),
+        label=f" dim={dim}",
+    )
