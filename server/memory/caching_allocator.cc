@@ -14,13 +14,6 @@ size_t RoundUp(size_t value, size_t step) {
   return (value + step - 1) / step * step;
 }
 
-// A remainder worth keeping apart. Small blocks split at any size; large
-// ones keep up to 1 MiB of slack, so that near-equal sizes reuse each other.
-bool WorthSplitting(size_t remainder, bool small) {
-  return remainder >=
-         (small ? CachingAllocator::kRounding : CachingAllocator::kSmallLimit);
-}
-
 std::string Bytes(size_t bytes) {
   return absl::StrFormat("%.1f MiB", bytes / 1048576.0);
 }
@@ -137,10 +130,11 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
   return block;
 }
 
-// Cuts `block` to `rounded` bytes; the rest goes back to the pool.
+// Cuts `block` to `rounded` bytes; the rest, however small, goes back to the
+// pool: it is nobody's memory, and joins the block again when that is freed.
 MemoryBlock* CachingAllocator::Split(MemoryBlock* block, size_t rounded) {
   const size_t remainder = block->bytes - rounded;
-  if (!WorthSplitting(remainder, IsSmallSegment(block->segment))) return block;
+  if (remainder == 0) return block;
   auto* rest = new MemoryBlock;
   rest->data = static_cast<char*>(block->data) + rounded;
   rest->bytes = remainder;
