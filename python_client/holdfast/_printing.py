@@ -69,7 +69,8 @@ def _leaves(nested):
 
 
 class _Formatter:
-    """One format and width for all elements that are shown."""
+    """One format and width for all elements that are shown. Zeros and what is not
+    finite do not count for the width, as in PyTorch."""
 
     def __init__(self, values, floating):
         self.floating = floating
@@ -79,8 +80,11 @@ class _Formatter:
         if not floating:
             self.width = max((len(str(v)) for v in values), default=1)
             return
-        self._choose([abs(v) for v in values if v and math.isfinite(v)])
-        self.width = max((len(self._text(v)) for v in values), default=1)
+        counted = [v for v in values if v and math.isfinite(v)]
+        self._choose([abs(v) for v in counted])
+        self.width = max((len(self._text(v)) for v in counted), default=1)
+        if _options.sci_mode is not None:
+            self.scientific = _options.sci_mode
 
     def _choose(self, sizes):
         if not sizes:
@@ -89,12 +93,9 @@ class _Formatter:
             return
         low, high = min(sizes), max(sizes)
         self.integral = all(v == math.ceil(v) for v in sizes)
-        if _options.sci_mode is not None:
-            self.scientific = _options.sci_mode
-        elif self.integral:
-            self.scientific = high / low > 1000.0 or high > 1.0e8
-        else:
-            self.scientific = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
+        self.scientific = high / low > 1000.0 or high > 1.0e8
+        if not self.integral and low < 1.0e-4:
+            self.scientific = True
 
     def _text(self, value):
         if not self.floating:
@@ -122,7 +123,7 @@ class _ComplexFormatter:
     def __call__(self, value):
         sign = "-" if math.copysign(1.0, value.imag) < 0 else "+"
         imag = self.imag._text(abs(value.imag))
-        return f"{self.real(value.real)}{sign}{imag}j".ljust(self.width)
+        return f"{self.real(value.real)}{sign}{imag}j"
 
 
 def _corners(tensor):
@@ -172,18 +173,25 @@ def _history(tensor):
     return "requires_grad=True" if tensor.requires_grad else None
 
 
+def _default_types():
+    """What prints without its name."""
+    real = _C.default_dtype()
+    imaginary = _C.complex128 if real is _C.float64 else _C.complex64
+    return (real, imaginary, _C.int64, _C.bool)
+
+
 def tensor_text(tensor, prefix="tensor("):
     """The whole repr, with `prefix` in front."""
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    default = tensor.dtype in (_C.float32, _C.int64, _C.bool, _C.complex64)
+    default = tensor.dtype in _default_types()
     shape = tuple(tensor.shape)
     if tensor.numel() == 0:
         body = "[]"
         if len(shape) != 1:
             suffixes.append(f"size={shape}")
-        if tensor.dtype is not _C.float32:
+        if tensor.dtype is not _C.default_dtype():
             suffixes.append(f"dtype={tensor.dtype}")
     else:
         if not default:

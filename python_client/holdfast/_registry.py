@@ -89,6 +89,10 @@ def inplace_of(f, *names):
         setattr(_C.Tensor, name + "_", inplace)
 
 
+# name -> function: the op table's further forms.
+OVERLOADS = {}
+
+
 def overload(name):
     """Decorator: PyTorch's further forms of the table's op `name`.
 
@@ -98,6 +102,7 @@ def overload(name):
 
     def register(f):
         _C.set_overload(name, f)
+        OVERLOADS[name] = f
         return f
 
     return register

@@ -71,7 +71,7 @@ def block_diag(*tensors):
             )
         blocks.append(atleast_2d(tensor))
     if not blocks:
-        return _ops.empty((1, 0), dtype=_C.float32)
+        return _ops.empty((1, 0), dtype=_C.default_dtype())
     width = builtins.sum(block.size(1) for block in blocks)
     rows, left = [], 0
     for block in blocks:

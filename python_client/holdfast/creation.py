@@ -110,14 +110,14 @@ def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
     result = _ops.where(
         index < steps / 2, index * step + start, (index - (steps - 1)) * step + end
     )
-    return _marked(_ops.to(result, dtype or _C.float32), requires_grad)
+    return _marked(_ops.to(result, dtype or _C.default_dtype()), requires_grad)
 
 
 @function(out=True)
 def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
     """Powers of base with exponents from linspace()."""
     exponents = linspace(start, end, steps, dtype=_C.float64, **options)
-    return _ops.to(_ops.exp(exponents * math.log(base)), dtype or _C.float32)
+    return _ops.to(_ops.exp(exponents * math.log(base)), dtype or _C.default_dtype())
 
 
 @function(out=True)
@@ -132,7 +132,9 @@ def randint(
     **options,
 ):
     """Uniform random integers in [low, high), or [0, low) with two arguments."""
-    if size is None:
+    if high is None:
+        low, high = 0, low  # randint(high, size=...)
+    elif size is None:
         low, high, size = 0, low, high
     if size is None:
         raise TypeError("randint() missing required argument: 'size'")
@@ -168,7 +170,7 @@ def normal(mean, std=1.0, size=None, *, generator=None):
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor, float32 unless dtype says otherwise."""
     return _C.tensor(
-        s, dtype=dtype or _C.float32, device=device, requires_grad=requires_grad
+        s, dtype=dtype or _C.default_dtype(), device=device, requires_grad=requires_grad
     )
 
 

@@ -6,7 +6,6 @@
 from holdfast import _C
 from holdfast._device import device as _device
 from holdfast._registry import both, function, method, overload
-from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -82,11 +81,12 @@ def to(self, *args, dtype=None, device=None, copy=False, **ignored):
 def _type(self, dtype=None, non_blocking=False):
     """The type's name, or this tensor converted."""
     if dtype is None:
-        return _TYPE_NAMES[self.dtype]
+        package = repr(self.dtype).partition(".")[0]
+        return f"{package}.{_TYPE_NAMES[self.dtype]}"
     if isinstance(dtype, str):
         package, _, wanted = dtype.rpartition(".")
         for known, name in _TYPE_NAMES.items():
-            if name == f"holdfast.{wanted}" and package in _TYPE_PACKAGES:
+            if name == wanted and package in _TYPE_PACKAGES:
                 return _convert(self, known)
         raise ValueError(f"invalid type: '{dtype}'")
     return _convert(self, getattr(dtype, "dtype", dtype))
@@ -94,18 +94,18 @@ def _type(self, dtype=None, non_blocking=False):
 
 _TYPE_PACKAGES = ("holdfast", "torch", "torch.cuda")
 _TYPE_NAMES = {
-    _C.bool: "holdfast.BoolTensor",
-    _C.uint8: "holdfast.ByteTensor",
-    _C.int8: "holdfast.CharTensor",
-    _C.int16: "holdfast.ShortTensor",
-    _C.int32: "holdfast.IntTensor",
-    _C.int64: "holdfast.LongTensor",
-    _C.float16: "holdfast.HalfTensor",
-    _C.bfloat16: "holdfast.BFloat16Tensor",
-    _C.float32: "holdfast.FloatTensor",
-    _C.float64: "holdfast.DoubleTensor",
-    _C.complex64: "holdfast.ComplexFloatTensor",
-    _C.complex128: "holdfast.ComplexDoubleTensor",
+    _C.bool: "BoolTensor",
+    _C.uint8: "ByteTensor",
+    _C.int8: "CharTensor",
+    _C.int16: "ShortTensor",
+    _C.int32: "IntTensor",
+    _C.int64: "LongTensor",
+    _C.float16: "HalfTensor",
+    _C.bfloat16: "BFloat16Tensor",
+    _C.float32: "FloatTensor",
+    _C.float64: "DoubleTensor",
+    _C.complex64: "ComplexFloatTensor",
+    _C.complex128: "ComplexDoubleTensor",
 }
 
 
@@ -242,18 +242,15 @@ def can_cast(from_, to):
 
 @function
 def get_default_dtype():
-    """float32, always."""
-    return _C.float32
+    """What floating point numbers without a type become: float32 unless it was set."""
+    return _C.default_dtype()
 
 
 @function
 def set_default_dtype(d):
-    """Accepts float32 only."""
-    if d is not _C.float32:
-        raise UnsupportedError(
-            f"holdfast's default dtype is float32; it cannot be set to {d}. "
-            "Pass dtype= where tensors are made."
-        )
+    """Sets what floating point numbers without a type become, for the whole process;
+    TypeError for a type that is not floating point."""
+    _C.set_default_dtype(d)
 
 
 @function
@@ -267,7 +264,7 @@ class finfo:
             _C.float16: (16, 2.0**-10, 65504.0, 2.0**-14),
             _C.bfloat16: (16, 2.0**-7, 3.3895313892515355e38, 2.0**-126),
         }
-        self.dtype = type or _C.float32
+        self.dtype = type or _C.default_dtype()
         if self.dtype not in limits:
             raise TypeError(f"finfo() takes a floating point type, not {type}")
         self.bits, self.eps, self.max, self.tiny = limits[self.dtype]

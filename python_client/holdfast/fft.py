@@ -253,14 +253,14 @@ def ihfftn(input, s=None, dim=None, norm=None):
 
 def fftfreq(n, d=1.0, *, dtype=None):
     """Frequencies of fft()'s results, for samples at distance d."""
-    numbers = _ops.arange(0, n, dtype=dtype or _C.float32)
+    numbers = _ops.arange(0, n, dtype=dtype or _C.default_dtype())
     shifted = _ops.where(_ops.ge(numbers, (n + 1) // 2), numbers - n, numbers)
     return shifted / (n * d)
 
 
 def rfftfreq(n, d=1.0, *, dtype=None):
     """Frequencies of rfft()'s results, for samples at distance d."""
-    return _ops.arange(0, n // 2 + 1, dtype=dtype or _C.float32) / (n * d)
+    return _ops.arange(0, n // 2 + 1, dtype=dtype or _C.default_dtype()) / (n * d)
 
 
 def _rolled(input, dim, shift):

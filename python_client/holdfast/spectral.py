@@ -18,7 +18,7 @@ def _window(name, window_length, periodic, dtype, requires_grad, values):
         raise RuntimeError(
             f"{name} requires non-negative window_length, got {window_length}"
         )
-    dtype = dtype or _C.float32
+    dtype = dtype or _C.default_dtype()
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
     if window_length == 1:

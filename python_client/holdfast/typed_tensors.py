@@ -34,8 +34,7 @@ class _TypedTensor(type):
 
 
 NAMES = {}
-for _dtype, _full_name in _TYPE_NAMES.items():
-    _name = _full_name.rpartition(".")[2]
+for _dtype, _name in _TYPE_NAMES.items():
     NAMES[_name] = _TypedTensor(
         _name, (), {"dtype": _dtype, "__doc__": f"Tensors of {_dtype}: see the module."}
     )
@@ -44,7 +43,7 @@ for _dtype, _full_name in _TYPE_NAMES.items():
 @method
 def new(self, *args, device=None):
     """A tensor of this one's type: of the given sizes, or with the given elements."""
-    return NAMES[_TYPE_NAMES[self.dtype].rpartition(".")[2]](*args, device=device)
+    return NAMES[_TYPE_NAMES[self.dtype]](*args, device=device)
 
 
 @function

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/autograd_binding.h"
 
+#include <map>
 #include <new>
 #include <string>
 #include <vector>
@@ -33,11 +34,37 @@ const RefPtr<GraphNode>& NodeOf(PyObject* self) {
   return reinterpret_cast<PyGradFn*>(self)->node;
 }
 
-// "index_select" -> "IndexSelectBackward", PyTorch's style.
+// Where PyTorch names another op for what a program called.
+const char* NameInPyTorch(OpId op) {
+  switch (op) {
+    case OpId::conv2d:
+    case OpId::conv3d:
+      return "ConvolutionBackward0";
+    case OpId::group_norm:
+      return "NativeGroupNormBackward0";
+    case OpId::index_mask:
+      return "IndexBackward0";
+    case OpId::linear:
+      return "AddmmBackward0";
+    case OpId::matmul:
+      return "MmBackward0";
+    case OpId::max_pool2d:
+      return "MaxPool2DWithIndicesBackward0";
+    case OpId::to:
+      return "ToCopyBackward0";
+    case OpId::vector_norm:
+      return "LinalgVectorNormBackward0";
+    default:
+      return nullptr;
+  }
+}
+
+// "index_select" -> "IndexSelectBackward0", PyTorch's style.
 std::string NodeName(const GraphNode& node) {
   if (node.function) return absl::StrCat(node.function->name(), "Backward");
   if (node.is_leaf()) return "AccumulateGrad";
   if (node.op == OpId::kCount) return "ReleasedFunctionBackward";
+  if (const char* known = NameInPyTorch(node.op)) return known;
   std::string name;
   bool upper = true;
   for (const char c : SchemaOf(node.op).name) {
@@ -97,7 +124,8 @@ Py_hash_t GradFnHash(PyObject* self) {
 }
 
 PyObject* GradFnCompare(PyObject* self, PyObject* other, int op) {
-  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != g_grad_fn_type) {
+  if ((op != Py_EQ && op != Py_NE) ||
+      PyType_IsSubtype(Py_TYPE(other), g_grad_fn_type) == 0) {
     Py_RETURN_NOTIMPLEMENTED;
   }
   return PyBool_FromLong((NodeOf(self) == NodeOf(other)) == (op == Py_EQ));
@@ -122,9 +150,29 @@ PyType_Slot g_grad_fn_slots[] = {
     {Py_tp_getset, g_grad_fn_properties},
     {0, nullptr},
 };
-PyType_Spec g_grad_fn_spec = {
-    "holdfast.autograd.Node", sizeof(PyGradFn), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, g_grad_fn_slots};
+PyType_Spec g_grad_fn_spec = {"holdfast.autograd.Node", sizeof(PyGradFn), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                  Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                              g_grad_fn_slots};
+
+// The subtype that is called as the node: programs print type(x).__name__. One
+// for each op that was asked about; they live as long as the process, and the
+// GIL guards them.
+PyTypeObject* GradFnType(const std::string& name) {
+  static auto* types = new std::map<std::string, PyTypeObject*>;
+  const auto [place, inserted] =
+      types->try_emplace("holdfast.autograd." + name, nullptr);
+  if (place->second == nullptr) {
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, reinterpret_cast<void*>(GradFnDealloc)}, {0, nullptr}};
+    PyType_Spec spec = {place->first.c_str(), sizeof(PyGradFn), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        slots};
+    place->second = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(
+        &spec, reinterpret_cast<PyObject*>(g_grad_fn_type)));
+  }
+  return place->second;
+}
 
 // A tuple of tensors (or None where allowed) as the package passes it.
 bool AsTensors(PyObject* tuple, bool allow_none, std::vector<Tensor>* out) {
@@ -180,7 +228,9 @@ PyObject* NewGradFn(RefPtr<GraphNode> node) {
     PyObject* context = ObjectOf(*node->function);
     if (context != nullptr) return PyRef::Borrowed(context).release();
   }
-  PyGradFn* object = PyObject_New(PyGradFn, g_grad_fn_type);
+  PyTypeObject* type = GradFnType(NodeName(*node));
+  if (type == nullptr) return nullptr;
+  PyGradFn* object = PyObject_New(PyGradFn, type);
   if (object == nullptr) return nullptr;
   new (&object->node) RefPtr<GraphNode>(std::move(node));
   return reinterpret_cast<PyObject*>(object);

@@ -4,6 +4,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
@@ -18,6 +19,8 @@ using client::Tensor;
 namespace {
 
 thread_local bool g_grad_enabled = true;
+// UseDefault is at work on this thread.
+thread_local bool g_in_default = false;
 
 // The session of the first tensor; a creation op runs in the default one.
 Session* SessionFor(absl::Span<const Tensor> inputs) {
@@ -53,6 +56,15 @@ const OpSchema& SchemaOf(OpId id) {
 
 bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
            absl::Span<Tensor> outputs, client::RandomStream* random) {
+  if (ABSL_PREDICT_FALSE(HasOtherDefault()) && !g_in_default) {
+    Attrs changed = attrs;
+    absl::InlinedVector<Tensor, 4> held(inputs.begin(), inputs.end());
+    g_in_default = true;  // what UseDefault itself applies is as it wants it
+    const bool ok = UseDefault(&changed, &held, inplace) &&
+                    Apply(changed, held, inplace, outputs, random);
+    g_in_default = false;
+    return ok;
+  }
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
   absl::Status status;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "python_client/src/size_type.h"
 
 namespace holdfast::python {
 namespace {
@@ -20,7 +21,7 @@ DType Of(PyObject* self) { return reinterpret_cast<PyDType*>(self)->dtype; }
 
 PyObject* Repr(PyObject* self) {
   return PyUnicode_FromString(
-      absl::StrCat("holdfast.", DTypeName(Of(self))).c_str());
+      absl::StrCat(ShownPackage(), ".", DTypeName(Of(self))).c_str());
 }
 
 PyObject* Name(PyObject* self, void*) {

@@ -7,6 +7,7 @@
 
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_type.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/op_function.h"
@@ -27,6 +28,12 @@ PyMethodDef* ModuleFunctions() {
       {"schema", Schema, METH_NOARGS, "The op table, a list of dicts."},
       {"set_overload", SetOverload, METH_VARARGS,
        "A Python function for calls that an op's signature cannot take."},
+      {"set_default_dtype", SetDefaultDType, METH_O, nullptr},
+      {"default_dtype", GetDefaultDType, METH_NOARGS, nullptr},
+      {"set_shown_package", SetShownPackage, METH_O,
+       "The package's name in what programs print: see `holdfast run`."},
+      {"set_sparse_type", SetSparseType, METH_O,
+       "The subclass of Tensor that ops refuse."},
       {"store_out", StoreOut, METH_VARARGS,
        "store_out(out, result, /)\n--\n\n"
        "Writes a result, or a tuple of them, into the caller's; returns out."},

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "python_client/src/argument.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
@@ -124,8 +125,8 @@ class InferType final : public Walk {
  public:
   using Walk::Walk;
   DType result() const {
-    if (category_ == DTypeCategory::kComplex) return DType::kComplex64;
-    if (!seen_ || category_ == DTypeCategory::kFloat) return kDefaultFloat;
+    if (category_ == DTypeCategory::kComplex) return DefaultComplex();
+    if (!seen_ || category_ == DTypeCategory::kFloat) return g_default_float;
     return category_ == DTypeCategory::kInteger ? DType::kInt64 : DType::kBool;
   }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "python_client/src/argument.h"
 #include "python_client/src/call.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/session_binding.h"
@@ -229,7 +230,7 @@ bool Convert(const Binding& binding, const char* name,
       if (PyComplex_Check(value)) {
         const DType like = inputs->size() > 1 && inputs->front()
                                ? inputs->front()->spec().dtype
-                               : kDefaultFloat;
+                               : g_default_float;
         inputs->back() = MakeComplexScalar(value, like);
         if (!inputs->back()) return false;
         continue;
@@ -431,7 +432,7 @@ PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
   }
   // Overloads may rely on the one type that all forms have in common.
   PyObject* first = self != nullptr ? self : nargs > 0 ? args[0] : nullptr;
-  if (first != nullptr && !IsTensor(first) &&
+  if (first != nullptr && !IsTensor(first) && !IsSparse(first) &&
       (inplace || binding.schema->params[0].kind == ParamKind::kTensor)) {
     return nullptr;
   }

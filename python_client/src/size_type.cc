@@ -2,10 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/size_type.h"
 
+#include <string>
+
 namespace holdfast::python {
 namespace {
 
 PyTypeObject* g_type;
+
+std::string& PackageName() {
+  static auto* name = new std::string("holdfast");
+  return *name;
+}
 
 PyObject* FromTuple(PyObject* tuple) {
   return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(g_type),
@@ -15,7 +22,7 @@ PyObject* FromTuple(PyObject* tuple) {
 PyObject* Repr(PyObject* self) {
   PyRef list(PySequence_List(self));
   if (!list) return nullptr;
-  return PyUnicode_FromFormat("holdfast.Size(%R)", list.get());
+  return PyUnicode_FromFormat("%s.Size(%R)", ShownPackage(), list.get());
 }
 
 PyObject* Numel(PyObject* self, PyObject*) {
@@ -82,6 +89,15 @@ bool Fill(PyObject* tuple, absl::Span<const int64_t> values) {
 }
 
 }  // namespace
+
+const char* ShownPackage() { return PackageName().c_str(); }
+
+PyObject* SetShownPackage(PyObject*, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8AndSize(name, nullptr);
+  if (text == nullptr) return nullptr;
+  PackageName() = text;
+  Py_RETURN_NONE;
+}
 
 bool AddSizeType(PyObject* module) {
   PyRef bases(PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type)));

@@ -12,6 +12,12 @@ namespace holdfast::python {
 
 bool AddSizeType(PyObject* module);
 
+// The package that programs know this one as: "torch" under `holdfast run`, so
+// that what they print is what PyTorch prints. Guarded by the GIL.
+const char* ShownPackage();
+// _C.set_shown_package(name).
+PyObject* SetShownPackage(PyObject*, PyObject* name);
+
 // A new Size; nullptr with a Python error set.
 PyObject* NewSize(absl::Span<const int64_t> shape);
 

@@ -10,6 +10,7 @@
 #include "python_client/src/buffer_format.h"
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/call.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/session_binding.h"
@@ -256,7 +257,7 @@ PyObject* EmptyShared(PyObject*, PyObject* args) {
   Session* session = DefaultSession();
   if (session == nullptr) return nullptr;
   absl::StatusOr<std::pair<Tensor, ReadValue>> shared =
-      session->PutShared(dtype.value_or(kDefaultFloat), shape);
+      session->PutShared(dtype.value_or(g_default_float), shape);
   if (absl::IsUnimplemented(shared.status())) Py_RETURN_NONE;
   if (!shared.ok()) return RaiseStatus(shared.status());
   return NewBuffer(shared->first, std::move(shared->second));

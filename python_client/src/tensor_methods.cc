@@ -8,6 +8,7 @@
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/call.h"
+#include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
@@ -214,7 +215,8 @@ void AppendTensorMethods(std::vector<PyMethodDef>* methods) {
   methods->insert(methods->end(), std::begin(kMethods), std::end(kMethods));
 }
 
-// Tensor(2, 3): uninitialised; Tensor([1, 2]): these elements, float32.
+// Tensor(2, 3): uninitialised; Tensor([1, 2]): these elements, of the default
+// type.
 PyObject* TensorNew(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (kwargs != nullptr && PyDict_Size(kwargs) > 0) {
     PyRef device(PyMapping_GetItemString(kwargs, "device"));
@@ -228,7 +230,7 @@ PyObject* TensorNew(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Dims shape;
   PyObject* data = count == 1 ? PyTuple_GetItem(args, 0) : nullptr;
   if (data != nullptr && !PyLong_Check(data)) {
-    Tensor tensor = MakeTensor(data, DType::kFloat32);
+    Tensor tensor = MakeTensor(data, g_default_float);
     return tensor ? WrapTensorAs(type, std::move(tensor)) : nullptr;
   }
   if (count == 0) {

@@ -10,6 +10,7 @@
 namespace holdfast::python {
 
 PyTypeObject* g_tensor_type;
+PyTypeObject* g_sparse_type;
 
 namespace {
 
@@ -84,6 +85,19 @@ PyObject* WrapTensorAs(PyTypeObject* type, Tensor tensor) {
   if (object == nullptr) return nullptr;
   new (&reinterpret_cast<PyTensor*>(object)->tensor) Tensor(std::move(tensor));
   return object;
+}
+
+PyObject* SetSparseType(PyObject*, PyObject* type) {
+  if (!PyType_Check(type) || g_sparse_type != nullptr ||
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type) ==
+          0) {
+    PyErr_SetString(PyExc_TypeError,
+                    "set_sparse_type() takes a subclass of Tensor, once");
+    return nullptr;
+  }
+  Py_INCREF(type);
+  g_sparse_type = reinterpret_cast<PyTypeObject*>(type);
+  Py_RETURN_NONE;
 }
 
 bool AddTensorType(PyObject* module) {

@@ -28,10 +28,25 @@ struct PyTensor {
 
 extern PyTypeObject* g_tensor_type;
 
+// The subclass whose objects are no operands of ops: holdfast.sparse's tensors,
+// which programs take for tensors and which have no strides. Null until that
+// module is imported.
+extern PyTypeObject* g_sparse_type;
+
+inline bool IsSparse(PyObject* object) {
+  return g_sparse_type != nullptr &&
+         PyType_IsSubtype(Py_TYPE(object), g_sparse_type) != 0;
+}
+
+// Whether ops can take it.
 inline bool IsTensor(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  return type == g_tensor_type || PyType_IsSubtype(type, g_tensor_type) != 0;
+  return type == g_tensor_type ||
+         (PyType_IsSubtype(type, g_tensor_type) != 0 && !IsSparse(object));
 }
+
+// _C.set_sparse_type(subclass of Tensor); once.
+PyObject* SetSparseType(PyObject*, PyObject* type);
 
 // What is known of the tensor without the daemon: its spec and marks.
 // REQUIRES: IsTensor(object).

@@ -26,7 +26,7 @@ def broadcast_all(*values):
                 f"holdfast.Tensor. Got {type(value).__name__}."
             )
     tensors = [value for value in values if isinstance(value, Tensor)]
-    dtype = tensors[0].dtype if tensors else _C.float32
+    dtype = tensors[0].dtype if tensors else _C.default_dtype()
     return holdfast.broadcast_tensors(
         *(
             value if isinstance(value, Tensor) else holdfast.tensor(value, dtype=dtype)
