@@ -60,8 +60,12 @@ OWN_TESTS = {
     "python_client/tests/test_memory.py": """
         max_memory_allocated memory_allocated memory_reserved reset_peak_memory_stats
         """,
+    "python_client/tests/test_default_dtype.py": """
+        get_default_dtype set_default_dtype
+        """,
     "python_client/tests/test_tensor_queries.py": """
-        _assert are_deterministic_algorithms_enabled asarray constant_pad_nd frexp
+        _assert _shape_as_tensor
+        are_deterministic_algorithms_enabled asarray constant_pad_nd frexp
         get_float32_matmul_precision get_num_interop_threads get_num_threads
         is_inference is_neg is_nonzero is_same_size is_signed set_default_tensor_type
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads
@@ -81,7 +85,7 @@ OWN_TESTS = {
     "tests/op_cases_fft.py": "is_complex",
     "python_client/tests/test_creation.py": "frombuffer",
     "python_client/tests/test_composites.py": """
-        allclose equal is_floating_point is_tensor numel set_default_dtype
+        allclose equal is_floating_point is_tensor numel
         """,
     "python_client/tests/test_autograd.py": "detach_ is_grad_enabled",
     "python_client/tests/test_generators.py": """
@@ -93,7 +97,7 @@ OWN_TESTS = {
     "python_client/tests/test_printing.py": "set_printoptions",
     "python_client/tests/test_numpy_bridge.py": "empty_numpy",
     "python_client/tests/test_element_types.py": """
-        can_cast get_default_dtype promote_types result_type
+        can_cast promote_types result_type
         """,
 }
 

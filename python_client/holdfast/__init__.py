@@ -69,10 +69,11 @@ globals().update(_FUNCTIONS)
 globals().update(dtypes.NAMES)
 globals().update(typed_tensors.NAMES)
 dtype = _C.dtype
-contiguous_format, preserve_format, strided = (
+contiguous_format, preserve_format, strided, sparse_coo = (
     "contiguous_format",
     "preserve_format",
     "strided",
+    "sparse_coo",
 )
 # What PyTorch has in both places.
 _IN_FUNCTIONAL = """
@@ -87,6 +88,7 @@ _IN_FUNCTIONAL = """
 __getattr__ = missing.module_getattr(
     "torch",
     submodules=(
+        "_utils",
         "accelerator",
         "amp",
         "backends",
@@ -96,11 +98,16 @@ __getattr__ = missing.module_getattr(
         "distributions",
         "fft",
         "func",
+        "functional",
         "fx",
         "jit",
         "nn",
         "optim",
+        "hub",
+        "onnx",
         "profiler",
+        "quantization",
+        "sparse",
         "special",
         "testing",
         "utils",
@@ -110,6 +117,7 @@ __getattr__ = missing.module_getattr(
         "save": "serialization",
         "autocast": "amp",
         "vmap": "func",
+        **dict.fromkeys(("dsmm", "smm", "sparse_coo_tensor", "spmm"), "sparse"),
         **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
     },
 )

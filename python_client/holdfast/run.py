@@ -11,10 +11,13 @@ names it. Nothing is written to disk, and an installed PyTorch is not touched.
 import argparse
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
+import io
 import os
 import runpy
 import sys
+import types
 
 # The version whose API this follows, as programs compare it.
 _TORCH_VERSION = "1.13.1"
@@ -38,6 +41,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Finds `torch` and its submodules in the package."""
 
     def find_spec(self, fullname, path=None, target=None):
+        if fullname == "multiprocessing.spawn":
+            return _changed_on_import(fullname, path)
         top, _, rest = fullname.partition(".")
         if top != "torch":
             return None
@@ -55,6 +60,20 @@ class _Finder(importlib.abc.MetaPathFinder):
         )
 
 
+def _changed_on_import(fullname, path):
+    """The spec of multiprocessing.spawn, which _with_stand_in() changes then: most
+    programs never import it."""
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+    execute = spec.loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        _with_stand_in(module)
+
+    spec.loader.exec_module = exec_module
+    return spec
+
+
 def stand_in_for_torch():
     """From now on `import torch` in this process means this package."""
     loaded = [n for n in sys.modules if n.partition(".")[0] == "torch"]
@@ -65,8 +84,12 @@ def stand_in_for_torch():
         )
     import holdfast
 
+    # What programs print is what PyTorch prints.
+    holdfast._C.set_shown_package("torch")
     holdfast.__version__ = f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
     sys.meta_path.insert(0, _Finder())
+    if "multiprocessing.spawn" in sys.modules:
+        _with_stand_in(sys.modules["multiprocessing.spawn"])
 
 
 def _is_ours(module):
@@ -112,15 +135,60 @@ def run(args):
         print(f"holdfast: there is no {args.script}", file=sys.stderr)
         return 1
     stand_in_for_torch()
+    sys.excepthook = _users_traceback
+    sys.argv = [args.script, *args.arguments]
     if args.module:
-        sys.argv = [args.script, *args.arguments]
         sys.path.insert(0, os.getcwd())
         runpy.run_module(args.script, run_name="__main__", alter_sys=True)
     else:
-        sys.argv = [args.script, *args.arguments]
         sys.path.insert(0, os.path.dirname(os.path.abspath(args.script)))
-        runpy.run_path(args.script, run_name="__main__")
+        _run_script(args.script)
     return 0
+
+
+def _run_script(path):
+    """Runs a file as the module __main__, which it stays: classes in it can be
+    pickled, and processes that it starts find it."""
+    path = os.path.abspath(path)
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def _users_traceback(kind, error, traceback):
+    """sys.excepthook: the traceback begins in the program, as under `python`."""
+    shown = traceback
+    while shown is not None and _is_before_program(shown.tb_frame.f_code.co_filename):
+        shown = shown.tb_next
+    if shown is None and not isinstance(error, SyntaxError):
+        shown = traceback  # a SyntaxError of the program itself has no frame in it
+    sys.__excepthook__(kind, error.with_traceback(shown), shown)
+
+
+def _is_before_program(filename):
+    own = ("run.py", "__main__.py", "cli.py")
+    folder, name = os.path.split(filename)
+    here = os.path.dirname(os.path.abspath(__file__))
+    return filename.startswith("<frozen ") or (folder == here and name in own)
+
+
+def _with_stand_in(spawn):
+    """Processes that multiprocessing starts anew stand in for torch, too, before
+    they import the program."""
+    command_line = spawn.get_command_line
+
+    def with_stand_in(**arguments):
+        command = command_line(**arguments)
+        for i, part in enumerate(command):
+            if str(part).startswith("from multiprocessing.spawn import spawn_main"):
+                first = "from holdfast.run import stand_in_for_torch"
+                command[i] = f"{first}; stand_in_for_torch(); {part}"
+        return command
+
+    spawn.get_command_line = with_stand_in
 
 
 def main(argv=None):

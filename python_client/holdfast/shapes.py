@@ -186,10 +186,15 @@ def chunk(input, chunks, dim=0):
 
 
 @both
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(
+    input, indices_or_sections=None, dim=0, *, indices=None, sections=None
+):
     """Views along dim: so many nearly equal ones, or cut at the indices."""
     size = input.size(dim)
-    cuts = indices_or_sections
+    given = [c for c in (indices_or_sections, indices, sections) if c is not None]
+    if len(given) != 1:
+        raise TypeError("tensor_split() takes either sections or indices")
+    (cuts,) = given
     if isinstance(cuts, _C.Tensor):
         cuts = cuts.tolist()
     if isinstance(cuts, builtins.int) and cuts <= 0:

@@ -58,8 +58,52 @@ def get_device(self):
 
 @method
 def to_dense(self, dtype=None):
-    """The tensor: none are sparse."""
+    """The tensor: it is not sparse."""
     return self if dtype is None else _ops.to(self, dtype)
+
+
+@method
+def to_sparse(self, sparse_dim=None, **options):
+    """A sparse tensor of the elements that are not zero; `sparse_dim`: of blocks over
+    the dimensions after that many. Gradients reach this tensor."""
+    from holdfast.sparse.construction import to_sparse
+
+    return to_sparse(self, sparse_dim, **options)
+
+
+def _shape_as_tensor(input):
+    """The sizes as an int64 tensor."""
+    return _C.tensor(list(input.shape), dtype=_C.int64)
+
+
+FUNCTIONS["_shape_as_tensor"] = _shape_as_tensor
+
+
+@method
+def set_(self, source=None):
+    """Makes this tensor show the memory of `source`, of the same type; without it,
+    nothing. Returns self."""
+    self.data = (
+        _ops.empty((0,), dtype=self.dtype) if source is None else source.detach()
+    )
+    return self
+
+
+@method
+def resize(self, *sizes):
+    """reshape() to as many elements; deprecated, warns."""
+    import warnings
+
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return self.reshape(*sizes)
+
+
+@method
+def coalesce(self):
+    """RuntimeError: the tensor is not sparse."""
+    raise RuntimeError(
+        "coalesce expected sparse coordinate tensor layout but got Strided"
+    )
 
 
 @method
@@ -130,7 +174,7 @@ def range(start=0, end=None, step=1, **options):
             "upper bound and larger bound inconsistent with step sign. "
             f"Got range({start}, {end}, {step})."
         )
-    options.setdefault("dtype", _C.float32)
+    options.setdefault("dtype", _C.default_dtype())
     count = int((end - start) / step) + 1
     return arange(0, count, 1, **options) * step + start
 

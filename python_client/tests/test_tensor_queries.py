@@ -122,3 +122,25 @@ def test_range():
         )
     with pytest.raises(RuntimeError, match="step sign"):
         holdfast.range(1, 0)
+
+
+def test_shapes_as_tensors_and_other_memory(torch):
+    x = holdfast.zeros(2, 3)
+    assert holdfast._shape_as_tensor(x).tolist() == [2, 3]
+    assert x.set_(holdfast.ones(4)) is x and x.tolist() == [1.0] * 4
+    assert x.set_().numel() == 0
+    with pytest.warns(UserWarning, match="resize is deprecated"):
+        assert holdfast.zeros(4).resize(2, 2).shape == (2, 2)
+    with pytest.raises(RuntimeError, match="got Strided"):
+        x.coalesce()
+    parts = holdfast.tensor_split(holdfast.arange(4), indices=(1,))
+    assert [p.tolist() for p in parts] == [[0], [1, 2, 3]]
+    assert holdfast.randint(3, size=(5,)).max().item() < 3
+    flat = holdfast._utils._flatten_dense_tensors(
+        [holdfast.ones(2), holdfast.zeros(1, 2)]
+    )
+    assert flat.tolist() == [1.0, 1.0, 0.0, 0.0]
+    back = holdfast._utils._unflatten_dense_tensors(
+        flat, [x.new_empty(1, 3), x.new_empty(1)]
+    )
+    assert [tuple(b.shape) for b in back] == [(1, 3), (1,)]

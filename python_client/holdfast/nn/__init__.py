@@ -37,7 +37,7 @@ from .activation import (
     Threshold,
 )
 from .attention import MultiheadAttention
-from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .container import ModuleDict, ModuleList, Sequential
 from .conv import (
     Conv1d,
     Conv2d,
@@ -66,6 +66,25 @@ from .image import (
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
+)
+from .adaptive import (
+    AdaptiveLogSoftmaxWithLoss,
+)
+from .lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+    UninitializedParameter,
 )
 from .linear import Bilinear, Identity, Linear
 from .loss import (
@@ -104,6 +123,7 @@ from .normalization import (
     InstanceNorm3d,
     LayerNorm,
     RMSNorm,
+    SyncBatchNorm,
 )
 from .padding import (
     CircularPad1d,
@@ -123,6 +143,7 @@ from .padding import (
     ZeroPad3d,
 )
 from .parameter import Buffer, Parameter
+from .parameter_container import ParameterDict, ParameterList
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -158,6 +179,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -226,6 +248,19 @@ __all__ = [
     "LSTM",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",
@@ -251,6 +286,7 @@ __all__ = [
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
@@ -281,6 +317,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",
@@ -293,6 +330,7 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
@@ -304,4 +342,8 @@ __all__ = [
     "utils",
 ]
 
-__getattr__ = module_getattr("torch.nn")
+__getattr__ = module_getattr(
+    "torch.nn",
+    submodules=("common_types", "modules", "parallel"),
+    names={"DataParallel": "parallel", "NLLLoss2d": "loss"},
+)

@@ -1,16 +1,13 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Modules that hold modules: Sequential, ModuleList, ModuleDict, ParameterList."""
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict."""
 
 import operator
 from collections import OrderedDict
 from itertools import islice
 
-import holdfast
-
 from .module import Module
-from .parameter import Parameter
 
 
 def _position(container, index):
@@ -232,66 +229,3 @@ class ModuleDict(Module):
         pairs = modules.items() if hasattr(modules, "items") else modules
         for key, module in pairs:
             self[key] = module
-
-
-class ParameterList(Module):
-    """A list of parameters that the parent module sees.
-
-    Tensors become parameters; anything else is kept as it is.
-    """
-
-    def __init__(self, values=None):
-        super().__init__()
-        self._size = 0
-        if values is not None:
-            self.extend(values)
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)([self[i] for i in range(*index.indices(len(self)))])
-        return getattr(self, str(_position(self, index)))
-
-    def __setitem__(self, index, value):
-        self._set(_position(self, index), value)
-
-    def _set(self, position, value):
-        if isinstance(value, holdfast.Tensor) and not isinstance(value, Parameter):
-            value = Parameter(value)
-        setattr(self, str(position), value)
-
-    def __len__(self):
-        return self._size
-
-    def __iter__(self):
-        return (self[i] for i in range(len(self)))
-
-    def __iadd__(self, values):
-        return self.extend(values)
-
-    def append(self, value):
-        """Adds a parameter at the end; returns self."""
-        self._set(self._size, value)
-        self._size += 1
-        return self
-
-    def extend(self, values):
-        """Adds every parameter of an iterable; returns self."""
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __repr__(self):
-        lines = []
-        for i, value in enumerate(self):
-            if isinstance(value, holdfast.Tensor):
-                kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-                size = "x".join(str(n) for n in value.shape)
-                lines.append(
-                    f"  ({i}): {kind} containing: [{value.dtype} of size {size}]"
-                )
-            else:
-                lines.append(f"  ({i}): Object of type: {type(value).__name__}")
-        return "\n".join([f"{self._get_name()}(", *lines, ")"])
-
-    def __call__(self, *args, **kwargs):
-        raise RuntimeError("ParameterList should not be called.")

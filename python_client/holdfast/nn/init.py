@@ -6,7 +6,9 @@
 Every function returns the tensor it was given.
 """
 
+import functools
 import math
+import warnings
 
 import holdfast
 
@@ -203,3 +205,32 @@ def _calculate_correct_fan(tensor, mode):
             f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
         )
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def _deprecated(new):
+    old = new.__name__[:-1]
+
+    @functools.wraps(new)
+    def function(*args, **kwargs):
+        warnings.warn(
+            f"nn.init.{old} is now deprecated in favor of nn.init.{new.__name__}.",
+            stacklevel=2,
+        )
+        return new(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = old
+    function.__doc__ = f"{new.__name__}(), by its old name; warns."
+    return function
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)

@@ -98,6 +98,10 @@ class NLLLoss(_WeightedLoss):
         )
 
 
+# Its name for images, of old.
+NLLLoss2d = NLLLoss
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """Softmax and negative log likelihood in one, from scores.
 

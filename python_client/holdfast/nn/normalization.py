@@ -11,15 +11,10 @@ from .module import Module
 from .parameter import Parameter
 
 
-class _BatchNorm(Module):
-    """Batch normalisation (Ioffe & Szegedy 2015) over all dimensions but 1.
+class _NormBase(Module):
+    """Scale, shift and running statistics of batch and instance normalisation."""
 
-    weight starts at one and bias at zero. In training, statistics come from the
-    batch and move running_mean and running_var by `momentum` (None: their
-    plain average); in evaluation the running ones are used.
-    """
-
-    # What input must look like: numbers of dimensions, and words for them.
+    # What input must look like: numbers of dimensions.
     _dims = ()
 
     def __init__(
@@ -68,6 +63,21 @@ class _BatchNorm(Module):
             init.ones_(self.weight)
             init.zeros_(self.bias)
 
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
+    """Batch normalisation (Ioffe & Szegedy 2015) over all dimensions but 1.
+
+    weight starts at one and bias at zero. In training, statistics come from the
+    batch and move running_mean and running_var by `momentum` (None: their
+    plain average); in evaluation the running ones are used.
+    """
+
     def forward(self, input):
         if input.dim() not in self._dims:
             expected = " or ".join(f"{n}D" for n in self._dims)
@@ -87,12 +97,6 @@ class _BatchNorm(Module):
             self.training or self.running_mean is None,
             momentum,
             self.eps,
-        )
-
-    def extra_repr(self):
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -117,7 +121,50 @@ class BatchNorm3d(_BatchNorm):
     _dims = (5,)
 
 
-class _InstanceNorm(_BatchNorm):
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over a group of processes: with one, that of its batch."""
+
+    _dims = tuple(range(2, 65))
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype
+        )
+        self.process_group = process_group
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """The module with every BatchNorm in it as a SyncBatchNorm of the same
+        parameters and statistics."""
+        made = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+class _InstanceNorm(_NormBase):
     """Each channel of each sample normalised by itself.
 
     One dimension fewer is one sample. Without `affine` (the default) there is no

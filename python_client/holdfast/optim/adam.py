@@ -38,7 +38,7 @@ class Adam(Optimizer):
         maximize=False,
         capturable=False,
         differentiable=False,
-        fused=None,
+        fused=False,
     ):
         check_options(
             type(self).__name__,

@@ -9,4 +9,7 @@ from . import data, hooks
 
 __all__ = ["checkpoint", "data", "hooks"]
 
-__getattr__ = module_getattr("torch.utils", submodules=("checkpoint",))
+__getattr__ = module_getattr(
+    "torch.utils",
+    submodules=("checkpoint", "collect_env", "model_zoo", "tensorboard"),
+)

@@ -3,6 +3,8 @@
 
 """Limits on gradients, in place."""
 
+import warnings
+
 import holdfast
 
 
@@ -51,3 +53,15 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     with holdfast.no_grad():
         for grad in _with_gradients(parameters):
             grad.clamp_(-clip_value, clip_value)
+
+
+def clip_grad_norm(
+    parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None
+):
+    """clip_grad_norm_(), by its old name; warns."""
+    warnings.warn(
+        "torch.nn.utils.clip_grad_norm is now deprecated in favor of "
+        "torch.nn.utils.clip_grad_norm_.",
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

@@ -63,10 +63,12 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch, verbose)
 
     def get_lr(self):
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+        return self._scaled(self.gamma ** self.milestones.get(self.last_epoch, 0))
 
     def _get_closed_form_lr(self):
-        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        # A checkpoint may have made a dict of it.
+        milestones = sorted(Counter(self.milestones).elements())
+        passed = bisect_right(milestones, self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
 
