@@ -91,9 +91,9 @@ def test_what_is_missing_is_named(daemon, tmp_path):
     assert "ModuleNotFoundError: holdfast has no module torch.no_such_module" in (
         result.stderr
     )
-    path = script(tmp_path, "import torch; torch.distributed.all_reduce(1)")
+    path = script(tmp_path, "import torch; torch.distributed.no_such_function(1)")
     result = run(*flags, path, check=False)
-    assert "holdfast has no torch.distributed.all_reduce" in result.stderr
+    assert "holdfast has no torch.distributed.no_such_function" in result.stderr
 
 
 def test_exit_codes_and_devices(daemon, tmp_path):
@@ -104,6 +104,113 @@ def test_exit_codes_and_devices(daemon, tmp_path):
     assert result.returncode == 1 and "computes on cpu" in result.stderr
     result = run(*flags, str(tmp_path / "none.py"), check=False)
     assert result.returncode == 1 and "there is no" in result.stderr
+
+
+def test_a_traceback_begins_in_the_program(daemon, tmp_path):
+    flags = ["-m", "holdfast", "run", "--address", daemon.address("shm")]
+    path = script(
+        tmp_path,
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x @ torch.ones(3)
+
+        Net()(torch.ones(2))
+        """,
+    )
+    lines = run(*flags, path, check=False).stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1] == f'  File "{path}", line 8, in <module>'
+    assert lines[-1].startswith("holdfast.errors.OpError: [matmul]")
+    files = [line for line in lines if line.startswith("  File")]
+    assert files[-1] == f'  File "{path}", line 6, in forward'
+    assert not any("run.py" in line or "runpy" in line for line in files)
+
+    path = script(tmp_path, "x = = 1")
+    lines = run(*flags, path, check=False).stderr.splitlines()
+    assert lines[0] == f'  File "{path}", line 1'
+    assert lines[-1] == "SyntaxError: invalid syntax"
+
+    result = subprocess.run(
+        [sys.executable, *flags, "-m", "program"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1 and "holdfast/run.py" not in result.stderr
+
+    path = script(tmp_path, "raise SystemExit('stopped')")
+    result = run(*flags, path, check=False)
+    assert (result.returncode, result.stderr) == (1, "stopped\n")
+
+
+def test_what_is_printed_is_what_pytorch_prints(daemon, tmp_path):
+    path = script(
+        tmp_path,
+        """
+        import torch
+        x = torch.ones(2, 3, dtype=torch.float64)
+        print(x.shape, x.dtype, x.type(), repr(torch.Size([1])))
+        print(x.sum(0, keepdim=True))
+        """,
+    )
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    assert run(*flags, path).stdout == (
+        "torch.Size([2, 3]) torch.float64 torch.DoubleTensor torch.Size([1])\n"
+        "tensor([[2., 2., 2.]], dtype=torch.float64)\n"
+    )
+
+
+def test_spawned_processes_run_the_program_too(daemon, tmp_path):
+    path = script(
+        tmp_path,
+        """
+        import multiprocessing
+        import torch
+
+        def work(n):
+            return torch.arange(n).sum().item()
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(work, [3, 5]), torch.__name__)
+        """,
+    )
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    result = run(*flags, path, HOLDFAST_ADDRESS=daemon.address("shm"))
+    assert result.stdout.strip() == "[3, 10] holdfast"
+
+
+def test_classes_of_the_program_can_be_pickled(daemon, tmp_path):
+    path = script(
+        tmp_path,
+        """
+        import atexit, pickle
+        import torch
+
+        class Net(torch.nn.Linear):
+            pass
+
+        atexit.register(lambda: print(type(pickle.loads(text)) is Net))
+        text = pickle.dumps(Net(1, 1))
+        """,
+    )
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    assert run(*flags, path).stdout.strip() == "True"
+
+
+def test_marks_of_other_tools(torch):
+    with pytest.raises(NotImplementedError, match="torch.jit.save"):
+        torch.jit.save(torch.nn.Linear(1, 1), "x.pt")
+    with pytest.raises(NotImplementedError, match="torch.onnx.export"):
+        torch.onnx.export(None, None, "x.onnx")
+    with pytest.raises(NotImplementedError, match="torch.quantization.prepare"):
+        torch.quantization.prepare(None)
+    assert torch.jit.annotate(int, 3) == 3 and torch.jit.freeze(len) is len
+    assert torch._C._get_tracing_state() is None
+    assert torch.functional.einsum is torch.einsum
 
 
 def test_compile_and_script_return_what_they_are_given(torch):
