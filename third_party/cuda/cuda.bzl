@@ -3,18 +3,16 @@
 
 """CUDA code, compiled where a toolkit is found and left out where none is.
 
-    cuda_library(name = "elementwise", srcs = ["elementwise.cu"], deps = [...])
-    device_plugin(name = "libholdfast_cuda.so", deps = [":elementwise"])
+    cuda_library(name = "elementwise", srcs = ["elementwise.cc"], deps = [...])
+    cuda_plugin(name = "libholdfast_cuda.so", deps = [":elementwise"])
 """
 
 load("@local_cuda//:defs.bzl", "CUDA_FOUND", "NVCC")
+load("//third_party:device_plugin.bzl", "device_plugin")
 
-# Machine code for Hopper, and PTX that the driver compiles for every other
-# GPU since Ampere.
-_ARCHITECTURES = [
-    "-gencode=arch=compute_90,code=sm_90",
-    "-gencode=arch=compute_80,code=compute_80",
-]
+# Machine code for Hopper, and PTX that the driver compiles for every later GPU
+# (kLeastMajor in kernels/cuda/cuda_device.cc).
+_ARCHITECTURES = ["-gencode=arch=compute_90,code=[sm_90,compute_90]"]
 
 def if_cuda(with_cuda, without = []):
     """Chooses a BUILD file's values by whether there is a toolkit."""
@@ -30,9 +28,13 @@ def _nvcc_objects_impl(ctx):
             "_objs/%s/%s.o" % (ctx.label.name, src.basename),
         )
         args = ctx.actions.args()
-        args.add_all(["-c", src, "-o", output])
-        args.add_all(["-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr"])
+        args.add_all(["-x", "cu", "-c", src, "-o", output])
+        args.add_all(["-std=c++17", "-O3", "-lineinfo"])
+        args.add_all(["--expt-relaxed-constexpr", "--extended-lambda"])
         args.add_all(["-Xcompiler", "-fPIC,-Wall,-g1"])
+
+        # 2810: nvcc takes an assignment to absl::Status for a dropped result.
+        args.add_all(["-Werror", "all-warnings", "-diag-suppress", "2810"])
         args.add_all(["-DNDEBUG"])
         args.add_all(_ARCHITECTURES)
         args.add_all(ctx.attr.copts)
@@ -61,12 +63,15 @@ _nvcc_objects = rule(
         "copts": attr.string_list(),
         "deps": attr.label_list(providers = [CcInfo]),
         "hdrs": attr.label_list(allow_files = True),
-        "srcs": attr.label_list(allow_files = [".cu"]),
+        "srcs": attr.label_list(allow_files = [".cc", ".cu"]),
     },
 )
 
 def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
-    """cc_library of `.cu` files; empty without a toolkit."""
+    """cc_library of files for nvcc; empty without a toolkit.
+
+    Left out of //..., since nvcc takes minutes: ./dev build --cuda asks for it.
+    """
     if CUDA_FOUND:
         deps = deps + ["//third_party/cuda:cudart"]
         _nvcc_objects(
@@ -75,6 +80,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
             hdrs = hdrs,
             deps = deps,
             copts = copts,
+            tags = ["manual"],
         )
     native.cc_library(
         name = name,
@@ -82,27 +88,12 @@ def cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
         hdrs = hdrs,
         # Kernels are found through the table that they register in.
         alwayslink = True,
+        tags = ["manual"],
         deps = deps if CUDA_FOUND else [],
         **kwargs
     )
 
-def device_plugin(name, deps, **kwargs):
-    """The shared library that the daemon opens; no target without a toolkit.
-
-    It takes Abseil from the daemon: an archive of placeholders stands for each
-    of Abseil's libraries, so that no second copy is loaded beside the daemon's.
-    """
-    if not CUDA_FOUND:
-        return
-    native.cc_binary(
-        name = name,
-        additional_linker_inputs = ["@system_archives//:placeholders"],
-        linkopts = select({
-            "//third_party/sanitizers:asan": [],
-            "//third_party/sanitizers:tsan": [],
-            "//conditions:default": ["-Lexternal/system_archives/placeholders"],
-        }),
-        linkshared = True,
-        deps = deps,
-        **kwargs
-    )
+def cuda_plugin(name, **kwargs):
+    """device_plugin of cuda_library targets; no target without a toolkit."""
+    if CUDA_FOUND:
+        device_plugin(name = name, tags = ["manual"], **kwargs)

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches of products by cuBLASLt. Thread-safety: worker thread only.
+#ifndef HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_
+#define HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_
+
+#include "absl/status/status.h"
+#include "kernels/cuda/products.h"
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+// out = a b, or out + a b with `add`. Floats and complex numbers of one type;
+// operands that BLAS cannot take as they lie are copied first.
+// REQUIRES: no size is 0; on a device.
+absl::Status BlasProducts(KernelContext& context, const Products& p,
+                          const TensorView& a, const TensorView& b, bool add,
+                          const TensorView& out);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/copy.h"
+
+#include <cstring>
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/offsets.h"
+
+namespace holdfast {
+namespace {
+
+// The walk of a copy or a fill: `to` first.
+Offsets<2> CopyOffsets(const TensorView& to, const TensorView& from) {
+  const TensorSpec* const specs[2] = {to.spec, from.spec};
+  return BroadcastOffsets<2>(specs);
+}
+
+template <typename Bits>
+absl::Status MoveBits(KernelContext& context, const Offsets<2>& offsets,
+                      const Bits* from, Bits* to) {
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at[2];
+    offsets.At(i, at);
+    to[at[0]] = from[at[1]];
+  });
+}
+
+// T: the type that `to`'s elements are computed in.
+template <typename T>
+absl::Status Convert2(KernelContext& context, const Offsets<2>& offsets,
+                      const Operand& from, const Operand& to) {
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at[2];
+    offsets.At(i, at);
+    to.Store(at[0], from.Load<T>(at[1]));
+  });
+}
+
+template <typename Bits>
+absl::Status FillBits(KernelContext& context, const TensorSpec& spec,
+                      Bits value, Bits* to) {
+  const TensorSpec* const specs[1] = {&spec};
+  const Offsets<1> offsets = BroadcastOffsets<1>(specs);
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at;
+    offsets.At(i, &at);
+    to[at] = value;
+  });
+}
+
+}  // namespace
+
+absl::Status CudaCopy(KernelContext& context, const TensorView& from,
+                      const TensorView& to) {
+  const TensorSpec& spec = *to.spec;
+  if (spec.numel() == 0 || (from.data == to.data && *from.spec == spec)) {
+    return absl::OkStatus();
+  }
+  const Offsets<2> offsets = CopyOffsets(to, from);
+  if (from.spec->dtype == spec.dtype && !IsNumber(from)) {
+    if (offsets.linear()) {
+      return Cuda(context).CopyOnDevice(to.data, from.data, spec.nbytes());
+    }
+    return DispatchBits(spec.dtype, [&](auto tag) -> absl::Status {
+      using Bits = typename decltype(tag)::type;
+      return MoveBits<Bits>(context, offsets, from.as<Bits>(), to.as<Bits>());
+    });
+  }
+  return DispatchWithComplex(
+      ComputeType(spec.dtype), [&](auto tag) -> absl::Status {
+        using T = typename decltype(tag)::type;
+        return Convert2<T>(context, offsets, Operand(from), Operand(to));
+      });
+}
+
+absl::Status CudaFill(KernelContext& context, const AttrValue& value,
+                      const TensorView& to) {
+  if (to.spec->numel() == 0) return absl::OkStatus();
+  alignas(16) char element[16] = {};
+  const DType dtype = to.spec->dtype;
+  const auto set = [&](auto number) { StoreAs(dtype, element, 0, number); };
+  if (const bool* b = std::get_if<bool>(&value)) {
+    set(*b);
+  } else if (const int64_t* i = std::get_if<int64_t>(&value)) {
+    set(*i);
+  } else {
+    set(std::get<double>(value));
+  }
+  return DispatchBits(dtype, [&](auto tag) -> absl::Status {
+    using Bits = typename decltype(tag)::type;
+    Bits bits;
+    std::memcpy(&bits, element, sizeof(bits));
+    return FillBits<Bits>(context, *to.spec, bits, to.as<Bits>());
+  });
+}
+
+absl::Status MakeContiguous(KernelContext& context, const TensorView& view,
+                            DType dtype, TensorSpec* spec, TensorView* out) {
+  if (view.spec->dtype == dtype && view.spec->contiguous() && !IsNumber(view)) {
+    *out = view;
+    return absl::OkStatus();
+  }
+  *spec = ContiguousSpec(dtype, view.spec->shape);
+  *out = {ScratchOf<char>(context, spec->nbytes()), spec};
+  if (out->data == nullptr) return NoScratch();
+  return CudaCopy(context, view, *out);
+}
+
+HOLDFAST_CUDA_KERNEL(to) { return CudaCopy(context, inputs[0], outputs[0]); }
+HOLDFAST_CUDA_KERNEL(clone) { return CudaCopy(context, inputs[0], outputs[0]); }
+HOLDFAST_CUDA_KERNEL(copy) { return CudaCopy(context, inputs[1], inputs[0]); }
+HOLDFAST_CUDA_KERNEL(fill) {
+  return CudaFill(context, attrs.Get(0), inputs[0]);
+}
+
+}  // namespace holdfast

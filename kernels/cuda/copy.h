@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies between views of any strides and element types, on the device.
+// Thread-safety: reentrant.
+#ifndef HOLDFAST_KERNELS_CUDA_COPY_H_
+#define HOLDFAST_KERNELS_CUDA_COPY_H_
+
+#include "absl/status/status.h"
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+// to[i] = from[i], converted and broadcast to to's shape. The two do not
+// overlap, or are the same view.
+absl::Status CudaCopy(KernelContext& context, const TensorView& from,
+                      const TensorView& to);
+
+// Every element of `to` = value. REQUIRES: AttrIsNumber(value).
+absl::Status CudaFill(KernelContext& context, const AttrValue& value,
+                      const TensorView& to);
+
+// `view` itself when it is contiguous and of type `dtype`; otherwise a
+// contiguous copy in scratch memory described by *spec, which the caller keeps.
+absl::Status MakeContiguous(KernelContext& context, const TensorView& view,
+                            DType dtype, TensorSpec* spec, TensorView* out);
+
+// A view of `view`'s memory from an element of it on, as `spec` says.
+inline TensorView AtOffset(const TensorView& view, int64_t elements,
+                           const TensorSpec& spec) {
+  return {
+      view.as<char>() + elements * static_cast<int64_t>(ItemSize(spec.dtype)),
+      &spec};
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_COPY_H_

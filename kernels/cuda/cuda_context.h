@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaContext: what a CUDA kernel function may use besides its tensors. Scratch
+// memory is on the device and freed in the stream's order, so that it may be
+// used by whatever the function has launched.
+// Thread-safety: one kernel function at a time.
+#ifndef HOLDFAST_KERNELS_CUDA_CUDA_CONTEXT_H_
+#define HOLDFAST_KERNELS_CUDA_CUDA_CONTEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+class CudaLibraries;  // kernels/cuda/cuda_libraries.h
+
+class CudaContext : public KernelContext {
+ public:
+  // A cudaStream_t; null on the host.
+  virtual void* stream() const = 0;
+  // cuBLASLt and cuDNN. REQUIRES: on a device.
+  virtual CudaLibraries& libraries() = 0;
+
+  // Waits for what was launched before.
+  virtual absl::Status CopyToHost(void* host, const void* device,
+                                  size_t bytes) = 0;
+  // `host` may change when it returns.
+  virtual absl::Status CopyToDevice(void* device, const void* host,
+                                    size_t bytes) = 0;
+  virtual absl::Status CopyOnDevice(void* to, const void* from,
+                                    size_t bytes) = 0;
+  virtual absl::Status FillBytes(void* device, uint8_t value, size_t bytes) = 0;
+  // Whether the last launch was accepted.
+  virtual absl::Status LaunchStatus() = 0;
+};
+
+inline CudaContext& Cuda(KernelContext& context) {
+  return static_cast<CudaContext&>(context);
+}
+
+// What a kernel function returns when Scratch gave it nothing.
+inline absl::Status NoScratch() {
+  return absl::ResourceExhaustedError(
+      "no scratch memory is left on the device. Free tensors.");
+}
+
+// Scratch memory for n elements of T; null if there is none.
+template <typename T>
+T* ScratchOf(KernelContext& context, int64_t n) {
+  return static_cast<T*>(context.Scratch(n > 0 ? n * sizeof(T) : 1));
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_CUDA_CONTEXT_H_

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/cuda_device.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/kernel_table.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int kPointBits = 40;  // of a point's number; above it the stream
+constexpr uint64_t kPointMask = (uint64_t{1} << kPointBits) - 1;
+
+// The oldest GPUs that the library has code for (third_party/cuda/cuda.bzl).
+constexpr int kLeastMajor = 9;
+
+absl::Status NoDriver(cudaError_t error) {
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  cudaGetLastError();
+  const std::string needs =
+      absl::StrCat("a driver for CUDA ", CUDART_VERSION / 1000, ".",
+                   CUDART_VERSION % 1000 / 10, " or later");
+  if (error == cudaErrorInsufficientDriver && driver > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[device] --device=cuda needs ", needs, ". Got one for CUDA ",
+        driver / 1000, ".", driver % 1000 / 10, ". Install a newer driver."));
+  }
+  if (error == cudaErrorInsufficientDriver) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[device] --device=cuda needs ", needs,
+        ", and this machine has none (libcuda.so.1). Install NVIDIA's driver, "
+        "or use --device=cpu."));
+  }
+  if (error == cudaErrorNoDevice) {
+    return absl::NotFoundError(
+        "[device] --device=cuda: the driver sees no GPU. Look at nvidia-smi "
+        "and CUDA_VISIBLE_DEVICES, or use --device=cpu.");
+  }
+  return CudaStatus(error, "cudaGetDeviceCount");
+}
+
+// Segments of one session.
+class CudaMemory final : public DeviceMemory {
+ public:
+  explicit CudaMemory(CudaDevice* device) : device_(device) {}
+
+  absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override {
+    device_->Use();
+    MemorySegment segment;
+    const cudaError_t error = cudaMalloc(&segment.base, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the GPU has ", free >> 20, " of ", total >> 20,
+                       " MiB left; ", bytes >> 20, " MiB were asked for"));
+    }
+    if (error != cudaSuccess) return CudaStatus(error, "cudaMalloc");
+    segment.id = next_id_++;
+    segment.bytes = bytes;
+    return segment;
+  }
+  // cudaFree waits for the device.
+  void FreeSegment(const MemorySegment& segment) override {
+    device_->Use();
+    cudaFree(segment.base);
+  }
+  uint64_t RecordPoint(StreamId stream) override {
+    return device_->RecordPoint(stream);
+  }
+  bool PointPassed(uint64_t point) override {
+    return device_->PointPassed(point);
+  }
+  void WaitPoint(uint64_t point) override { device_->WaitPoint(point); }
+
+ private:
+  CudaDevice* const device_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
+    const DeviceOptions& options) {
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) return NoDriver(error);
+  if (count == 0) return NoDriver(cudaErrorNoDevice);
+  if (options.index >= count) {
+    return absl::NotFoundError(
+        absl::StrCat("[device] --device=cuda:N must name one of ", count,
+                     " GPUs, counted from 0. Got ", options.index, "."));
+  }
+  cudaDeviceProp properties;
+  error = cudaGetDeviceProperties(&properties, options.index);
+  if (error != cudaSuccess) return CudaStatus(error, "cudaGetDeviceProperties");
+  const std::string description = absl::StrFormat(
+      "cuda:%d, %s, %d MiB, compute capability %d.%d", options.index,
+      properties.name, properties.totalGlobalMem >> 20, properties.major,
+      properties.minor);
+  if (properties.major < kLeastMajor) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("[device] the CUDA library has code for compute "
+                     "capability ",
+                     kLeastMajor, ".0 and later. Got ", description,
+                     ". Build it for that GPU (third_party/cuda/cuda.bzl)."));
+  }
+  error = cudaSetDevice(options.index);
+  if (error == cudaSuccess) error = cudaFree(nullptr);  // makes the context
+  if (error != cudaSuccess) return CudaStatus(error, "taking the GPU");
+  // Scratch memory that was freed stays in the pool.
+  cudaMemPool_t pool = nullptr;
+  uint64_t keep = ~uint64_t{0};
+  error = cudaDeviceGetDefaultMemPool(&pool, options.index);
+  if (error == cudaSuccess) {
+    error =
+        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  }
+  if (error != cudaSuccess) return CudaStatus(error, "the memory pool");
+  return std::unique_ptr<Device>(new CudaDevice(options.index, description));
+}
+
+std::vector<std::string> CudaDevice::missing_ops() const {
+  return MissingCudaOps();
+}
+
+std::unique_ptr<DeviceMemory> CudaDevice::CreateMemory(bool) {
+  return std::make_unique<CudaMemory>(this);
+}
+
+absl::Status CudaDevice::PinHost(void* base, size_t bytes) {
+  Use();
+  return CudaStatus(cudaHostRegister(base, bytes, cudaHostRegisterPortable),
+                    "cudaHostRegister");
+}
+
+void CudaDevice::UnpinHost(void* base) {
+  Use();
+  cudaDeviceSynchronize();
+  cudaHostUnregister(base);
+}
+
+absl::StatusOr<StreamId> CudaDevice::CreateStream() {
+  Use();
+  absl::StatusOr<std::unique_ptr<CudaStream>> made =
+      CudaStream::Make(&libraries_);
+  if (!made.ok()) return made.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  streams_[next_stream_] = *std::move(made);
+  return next_stream_++;
+}
+
+void CudaDevice::DestroyStream(StreamId stream) {
+  Use();
+  std::shared_ptr<CudaStream> last;  // destroyed outside the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = streams_.find(stream);
+  if (it == streams_.end()) return;
+  last = std::move(it->second);
+  streams_.erase(it);
+}
+
+std::shared_ptr<CudaStream> CudaDevice::Find(StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = streams_.find(stream);
+  return it == streams_.end() ? nullptr : it->second;
+}
+
+absl::Status CudaDevice::Launch(StreamId stream, PhiloxState philox,
+                                const Attrs& attrs,
+                                absl::Span<const TensorView> inputs,
+                                absl::Span<const TensorView> outputs) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  // After a failure nothing runs any more: the first error is the one to tell.
+  if (absl::Status s = on->status(); !s.ok()) return s;
+  on->philox = philox;
+  absl::Status status = RunCudaOp(*on, attrs, inputs, outputs);
+  on->carried = nullptr;
+  on->FreeScratch();
+  return status;
+}
+
+absl::Status CudaDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
+                                      absl::Span<const TensorView> inputs,
+                                      absl::Span<int64_t> sizes) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  on->FreeScratch();  // the kernel may not have followed
+  on->carried = nullptr;
+  const SizesFn compute =
+      CudaKernels().sizes[static_cast<int>(attrs.schema().id)];
+  if (compute == nullptr) return RunCudaOp(*on, attrs, inputs, {});
+  return compute(*on, attrs, inputs, sizes);
+}
+
+absl::Status CudaDevice::Copy(StreamId stream, CopyKind kind, void* to,
+                              const void* from, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  Use();
+  return CudaStatus(
+      cudaMemcpyAsync(to, from, bytes,
+                      kind == CopyKind::kToDevice ? cudaMemcpyHostToDevice
+                                                  : cudaMemcpyDeviceToHost,
+                      Find(stream)->handle()),
+      "copy");
+}
+
+absl::Status CudaDevice::CopyToHost(StreamId stream, void* host,
+                                    const void* device, size_t bytes) {
+  Use();
+  return Find(stream)->CopyToHost(host, device, bytes);
+}
+
+uint64_t CudaDevice::RecordPoint(StreamId stream) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  const uint64_t point = on == nullptr ? 0 : on->RecordPoint();
+  return point == 0 ? 0 : uint64_t{stream} << kPointBits | point;
+}
+
+bool CudaDevice::PointPassed(uint64_t point) {
+  if (point == 0) return true;
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(point >> kPointBits);
+  return on == nullptr || on->PointPassed(point & kPointMask);
+}
+
+void CudaDevice::WaitPoint(uint64_t point) {
+  if (point == 0) return;
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(point >> kPointBits);
+  if (on != nullptr) on->WaitPoint(point & kPointMask);
+}
+
+absl::Status CudaDevice::StreamStatus(StreamId stream) {
+  return Find(stream)->status();
+}
+
+absl::Status CudaDevice::Synchronize(StreamId stream) {
+  Use();
+  return Find(stream)->Synchronize();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaDevice: one GPU. Thread-safety: as Device.
+#ifndef HOLDFAST_KERNELS_CUDA_CUDA_DEVICE_H_
+#define HOLDFAST_KERNELS_CUDA_CUDA_DEVICE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/cuda_stream.h"
+#include "kernels/device.h"
+#include "kernels/device_plugin.h"
+
+namespace holdfast {
+
+class CudaDevice final : public Device {
+ public:
+  // The error says what is missing: a driver, a GPU of that index, a GPU that
+  // is new enough.
+  static absl::StatusOr<std::unique_ptr<Device>> Open(
+      const DeviceOptions& options);
+
+  absl::string_view name() const override { return "cuda"; }
+  std::string description() const override { return description_; }
+  std::vector<std::string> missing_ops() const override;
+  bool host_memory() const override { return false; }
+
+  std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
+  absl::Status PinHost(void* base, size_t bytes) override;
+  void UnpinHost(void* base) override;
+
+  absl::StatusOr<StreamId> CreateStream() override;
+  void DestroyStream(StreamId stream) override;
+
+  absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
+                      absl::Span<const TensorView> inputs,
+                      absl::Span<const TensorView> outputs) override;
+  absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
+                            absl::Span<const TensorView> inputs,
+                            absl::Span<int64_t> sizes) override;
+  absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
+                    size_t bytes) override;
+  absl::Status CopyToHost(StreamId stream, void* host, const void* device,
+                          size_t bytes) override;
+
+  uint64_t RecordPoint(StreamId stream) override;
+  bool PointPassed(uint64_t point) override;
+  void WaitPoint(uint64_t point) override;
+  absl::Status StreamStatus(StreamId stream) override;
+  absl::Status Synchronize(StreamId stream) override;
+
+  // Makes the device the calling thread's. CUDA keeps one per thread.
+  void Use() const { cudaSetDevice(index_); }
+
+ private:
+  CudaDevice(int index, std::string description)
+      : index_(index), description_(std::move(description)) {}
+  // Null where the stream was destroyed.
+  std::shared_ptr<CudaStream> Find(StreamId stream);
+
+  const int index_;
+  const std::string description_;
+  CudaLibraries libraries_;  // outlives the streams
+  std::mutex mutex_;         // guards what follows
+  StreamId next_stream_ = 1;
+  std::map<StreamId, std::shared_ptr<CudaStream>> streams_;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_CUDA_DEVICE_H_

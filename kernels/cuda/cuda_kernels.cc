@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/cuda_kernels.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/copy.h"
+#include "kernels/cuda/widened.h"
+#include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
+
+namespace holdfast {
+
+// Weak: a row whose function is not there yet links, and reads as null.
+#define OP(name, signature, infer, flags, since, doc)                  \
+  __attribute__((weak))                                                \
+  absl::Status Cuda_##name(KernelContext& context, const Attrs& attrs, \
+                           absl::Span<const TensorView> inputs,        \
+                           absl::Span<const TensorView> outputs);      \
+  __attribute__((weak)) absl::Status Cuda_##name##_sizes(              \
+      KernelContext& context, const Attrs& attrs,                      \
+      absl::Span<const TensorView> inputs, absl::Span<int64_t> sizes);
+#include "ops/ops.def"
+#undef OP
+
+const KernelTable& CudaKernels() {
+  static const KernelTable table = {{
+#define OP(name, signature, infer, flags, since, doc) &Cuda_##name,
+#include "ops/ops.def"
+#undef OP
+                                    },
+                                    {
+#define OP(name, signature, infer, flags, since, doc) &Cuda_##name##_sizes,
+#include "ops/ops.def"
+#undef OP
+                                    }};
+  return table;
+}
+
+namespace {
+
+// Rows without kAnyDType whose kernels load and store 16-bit floats themselves.
+constexpr OpId kLoads16[] = {OpId::sum,
+                             OpId::mean,
+                             OpId::nansum,
+                             OpId::amax,
+                             OpId::amin,
+                             OpId::argmax,
+                             OpId::argmin,
+                             OpId::all,
+                             OpId::any,
+                             OpId::prod,
+                             OpId::var_mean,
+                             OpId::vector_norm,
+                             OpId::softmax,
+                             OpId::log_softmax,
+                             OpId::softmax_backward,
+                             OpId::matmul,
+                             OpId::linear,
+                             OpId::log_softmax_backward,
+                             OpId::gelu,
+                             OpId::silu,
+                             OpId::mish,
+                             OpId::softplus,
+                             OpId::leaky_relu,
+                             OpId::elu,
+                             OpId::hardswish,
+                             OpId::hardsigmoid,
+                             OpId::hardtanh,
+                             OpId::hardshrink,
+                             OpId::softshrink,
+                             OpId::threshold,
+                             OpId::softsign,
+                             OpId::activation_backward,
+                             OpId::special_function,
+                             OpId::count_nonzero};
+
+bool Loads16(OpId op) {
+  return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=
+         std::end(kLoads16);
+}
+
+bool HasNarrowInteger(absl::Span<const TensorView> views) {
+  return std::any_of(views.begin(), views.end(), [](const TensorView& view) {
+    return view.present() && (view.spec->dtype == DType::kInt8 ||
+                              view.spec->dtype == DType::kInt16);
+  });
+}
+
+bool IsMissing(const OpSchema& op) {
+  if (op.has(kView)) return false;
+  const KernelTable& table = CudaKernels();
+  const int id = static_cast<int>(op.id);
+  return table.kernels[id] == nullptr ||
+         (op.has(kDataShape) && table.sizes[id] == nullptr);
+}
+
+}  // namespace
+
+std::vector<std::string> MissingCudaOps() {
+  std::vector<std::string> missing;
+  for (const OpSchema& op : AllOps()) {
+    if (IsMissing(op)) missing.push_back(op.name);
+  }
+  return missing;
+}
+
+absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
+                       absl::Span<const TensorView> inputs,
+                       absl::Span<const TensorView> outputs) {
+  const OpSchema& op = attrs.schema();
+  if (IsMissing(op)) {
+    return absl::UnimplementedError(absl::StrCat(
+        "[", op.name,
+        "] there is no CUDA kernel for this op yet. Run it on a daemon with "
+        "--device=cpu."));
+  }
+  const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
+  const bool loads_16 =
+      Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
+  if (op.has(kAnyDType) || loads_16 || !CudaNeedsWidening(inputs, outputs)) {
+    return kernel(context, attrs, inputs, outputs);
+  }
+  return RunCudaWidened(kernel, context, attrs, inputs, outputs);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA kernels, one function Cuda_<op> per row of the op table, in a file
+// of the same name as the CPU's. A row may still lack one: calls of it fail by
+// themselves, MissingCudaOps lists them, and tests/test_cuda_library.py knows
+// how many they are, so that the number only goes down.
+#ifndef HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_
+#define HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace holdfast {
+
+struct KernelTable;  // kernels/kernel_table.h
+
+// Opens the definition of a kernel function.
+#define HOLDFAST_CUDA_KERNEL(name)                          \
+  absl::Status Cuda_##name(                                 \
+      [[maybe_unused]] KernelContext& context,              \
+      [[maybe_unused]] const Attrs& attrs,                  \
+      [[maybe_unused]] absl::Span<const TensorView> inputs, \
+      [[maybe_unused]] absl::Span<const TensorView> outputs)
+
+// Opens the definition of a kDataShape op's SizesFn.
+#define HOLDFAST_CUDA_SIZES(name)                           \
+  absl::Status Cuda_##name##_sizes(                         \
+      [[maybe_unused]] KernelContext& context,              \
+      [[maybe_unused]] const Attrs& attrs,                  \
+      [[maybe_unused]] absl::Span<const TensorView> inputs, \
+      [[maybe_unused]] absl::Span<int64_t> sizes)
+
+// Null where there is no kernel, and for views.
+const KernelTable& CudaKernels();
+
+// Ops without a kernel that need one, in the table's order.
+std::vector<std::string> MissingCudaOps();
+
+// Runs an op: the kernel itself, or, for types that it does not compute in,
+// around conversions (widened.h).
+absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
+                       absl::Span<const TensorView> inputs,
+                       absl::Span<const TensorView> outputs);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_

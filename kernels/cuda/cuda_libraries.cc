@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/cuda_libraries.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdlib.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace holdfast {
+namespace {
+
+struct Wanted {
+  const char* function;
+  void** place;
+};
+
+// Opens `file` and finds every function in it.
+absl::Status Open(const std::string& file, const char* name,
+                  const char* package, const std::vector<Wanted>& wanted) {
+  void* library = nullptr;
+  std::string first_error;
+  for (const std::string& path : CudaLibraryPaths(file)) {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+    if (first_error.empty()) first_error = dlerror();
+  }
+  if (library == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("[cuda] this op needs ", name, ", and ", file,
+                     " cannot be loaded: ", first_error,
+                     ". Install it with the CUDA toolkit "
+                     "or `pip install ",
+                     package, "`, or add its folder to LD_LIBRARY_PATH."));
+  }
+  for (const Wanted& one : wanted) {
+    *one.place = dlsym(library, one.function);
+    if (*one.place == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("[cuda] ", file, " lacks ", one.function,
+                       ": another version of ", name, " is needed."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> CudaLibraryPaths(const std::string& file) {
+  std::vector<std::string> paths = {file};
+  const char* home = getenv("CUDA_HOME");
+  paths.push_back(absl::StrCat(home == nullptr ? "/usr/local/cuda" : home,
+                               "/lib64/", file));
+  // Of every Python on the machine: their users chose the packages.
+  for (const char* pattern :
+       {"/usr/local/lib/python3*/dist-packages/nvidia/*/lib/",
+        "/usr/local/lib/python3*/site-packages/nvidia/*/lib/",
+        "/usr/lib/python3*/site-packages/nvidia/*/lib/",
+        "/opt/*/lib/python3*/site-packages/nvidia/*/lib/"}) {
+    glob_t found;
+    if (glob(absl::StrCat(pattern, file).c_str(), 0, nullptr, &found) == 0) {
+      for (size_t i = 0; i < found.gl_pathc; ++i) {
+        paths.push_back(found.gl_pathv[i]);
+      }
+    }
+    globfree(&found);
+  }
+  return paths;
+}
+
+CudaLibraries::~CudaLibraries() {
+  if (blas_.handle != nullptr) blas_.cublasLtDestroy(blas_.handle);
+  if (dnn_.handle != nullptr) dnn_.cudnnDestroy(dnn_.handle);
+}
+
+absl::StatusOr<const BlasLibrary*> CudaLibraries::blas() {
+  if (!blas_tried_) {
+    blas_tried_ = true;
+    blas_status_ = Open(absl::StrCat("libcublasLt.so.", CUBLAS_VER_MAJOR),
+                        "cuBLASLt", "nvidia-cublas",
+                        {
+#define X(function) {#function, reinterpret_cast<void**>(&blas_.function)},
+                            HOLDFAST_BLAS_FUNCTIONS(X)
+#undef X
+                        });
+    if (blas_status_.ok()) {
+      const cublasStatus_t status = blas_.cublasLtCreate(&blas_.handle);
+      if (status != CUBLAS_STATUS_SUCCESS) {
+        blas_.handle = nullptr;
+        blas_status_ = absl::InternalError(absl::StrCat(
+            "[cuda] cublasLtCreate: ", blas_.cublasLtGetStatusString(status)));
+      }
+    }
+  }
+  if (!blas_status_.ok()) return blas_status_;
+  return &blas_;
+}
+
+absl::StatusOr<const DnnLibrary*> CudaLibraries::dnn() {
+  if (!dnn_tried_) {
+    dnn_tried_ = true;
+    dnn_status_ = Open("libcudnn.so.9", "cuDNN 9", "nvidia-cudnn-cu13",
+                       {
+#define X(function) {#function, reinterpret_cast<void**>(&dnn_.function)},
+                           HOLDFAST_DNN_FUNCTIONS(X)
+#undef X
+                       });
+    if (dnn_status_.ok()) {
+      const cudnnStatus_t status = dnn_.cudnnCreate(&dnn_.handle);
+      if (status != CUDNN_STATUS_SUCCESS) {
+        dnn_.handle = nullptr;
+        dnn_status_ = absl::InternalError(absl::StrCat(
+            "[cuda] cudnnCreate: ", dnn_.cudnnGetErrorString(status)));
+      }
+    }
+  }
+  if (!dnn_status_.ok()) return dnn_status_;
+  return &dnn_;
+}
+
+}  // namespace holdfast

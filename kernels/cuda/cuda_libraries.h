@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaLibraries: cuBLASLt and cuDNN, opened when an op first asks for them, so
+// that a daemon starts where they are missing and only the ops that need them
+// fail, with what is missing and how to get it. They are looked for as any
+// shared library, in the toolkit, and in NVIDIA's Python packages.
+// Thread-safety: worker thread only.
+#ifndef HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
+#define HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
+
+#include <cublasLt.h>
+#include <cudnn_graph.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace holdfast {
+
+// X(function): what is called of each library.
+#define HOLDFAST_BLAS_FUNCTIONS(X)        \
+  X(cublasLtCreate)                       \
+  X(cublasLtDestroy)                      \
+  X(cublasLtGetStatusString)              \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
+  X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)
+#define HOLDFAST_DNN_FUNCTIONS(X)  \
+  X(cudnnCreate)                   \
+  X(cudnnDestroy)                  \
+  X(cudnnGetErrorString)           \
+  X(cudnnSetStream)                \
+  X(cudnnBackendCreateDescriptor)  \
+  X(cudnnBackendDestroyDescriptor) \
+  X(cudnnBackendSetAttribute)      \
+  X(cudnnBackendGetAttribute)      \
+  X(cudnnBackendFinalize)          \
+  X(cudnnBackendExecute)
+
+struct BlasLibrary {
+#define X(function) decltype(&::function) function = nullptr;
+  HOLDFAST_BLAS_FUNCTIONS(X)
+#undef X
+  cublasLtHandle_t handle = nullptr;
+};
+
+struct DnnLibrary {
+#define X(function) decltype(&::function) function = nullptr;
+  HOLDFAST_DNN_FUNCTIONS(X)
+#undef X
+  cudnnHandle_t handle = nullptr;
+};
+
+class CudaLibraries {
+ public:
+  CudaLibraries() = default;
+  ~CudaLibraries();
+  CudaLibraries(const CudaLibraries&) = delete;
+  CudaLibraries& operator=(const CudaLibraries&) = delete;
+
+  // The library, opened; the same answer every time.
+  absl::StatusOr<const BlasLibrary*> blas();
+  absl::StatusOr<const DnnLibrary*> dnn();
+
+ private:
+  bool blas_tried_ = false, dnn_tried_ = false;
+  absl::Status blas_status_, dnn_status_;
+  BlasLibrary blas_;
+  DnnLibrary dnn_;
+};
+
+// Where a library of that file name may be: as it is (the loader's own search),
+// in the toolkit, in Python packages.
+std::vector<std::string> CudaLibraryPaths(const std::string& file);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/cuda_stream.h"
+
+#include "absl/memory/memory.h"
+#include "kernels/cuda/cuda_error.h"
+
+namespace holdfast {
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
+    CudaLibraries* libraries) {
+  cudaStream_t stream = nullptr;
+  absl::Status s =
+      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                 "cudaStreamCreate");
+  if (!s.ok()) return s;
+  return absl::WrapUnique(new CudaStream(libraries, stream));
+}
+
+CudaStream::~CudaStream() {
+  FreeScratch();
+  cudaStreamSynchronize(stream_);
+  for (const auto& [point, event] : pending_) cudaEventDestroy(event);
+  for (cudaEvent_t event : spare_) cudaEventDestroy(event);
+  cudaStreamDestroy(stream_);
+}
+
+void* CudaStream::Scratch(size_t bytes) {
+  void* data = nullptr;
+  if (cudaMallocAsync(&data, bytes, stream_) != cudaSuccess) {
+    cudaGetLastError();  // told by the null, not by the next launch
+    return nullptr;
+  }
+  scratch_.push_back(data);
+  return data;
+}
+
+void CudaStream::FreeScratch() {
+  for (void* data : scratch_) cudaFreeAsync(data, stream_);
+  scratch_.clear();
+}
+
+absl::Status CudaStream::CopyToHost(void* host, const void* device,
+                                    size_t bytes) {
+  if (bytes > 0) {
+    absl::Status s = CudaStatus(
+        cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_),
+        "copy to the host");
+    if (!s.ok()) return s;
+  }
+  return Synchronize();
+}
+
+// From pageable memory: the driver has its own copy when it returns.
+absl::Status CudaStream::CopyToDevice(void* device, const void* host,
+                                      size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  return CudaStatus(
+      cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_),
+      "copy to the device");
+}
+
+absl::Status CudaStream::CopyOnDevice(void* to, const void* from,
+                                      size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  return CudaStatus(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+      "copy on the device");
+}
+
+absl::Status CudaStream::FillBytes(void* device, uint8_t value, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  return CudaStatus(cudaMemsetAsync(device, value, bytes, stream_), "memset");
+}
+
+absl::Status CudaStream::LaunchStatus() {
+  return CudaStatus(cudaGetLastError(), "kernel launch");
+}
+
+// ---- points
+
+void CudaStream::NoteError(cudaError_t error, const char* what) {
+  if (status_.ok()) status_ = CudaStatus(error, what);
+}
+
+void CudaStream::Poll() {
+  while (!pending_.empty()) {
+    const auto [point, event] = pending_.front();
+    const cudaError_t error = cudaEventQuery(event);
+    if (error == cudaErrorNotReady) return;
+    // A device that failed does no more work: its points have passed.
+    NoteError(error, "the work before");
+    passed_ = point;
+    spare_.push_back(event);
+    pending_.pop_front();
+  }
+}
+
+uint64_t CudaStream::RecordPoint() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Poll();
+  cudaEvent_t event = nullptr;
+  cudaError_t error = cudaSuccess;
+  if (!spare_.empty()) {
+    event = spare_.back();
+    spare_.pop_back();
+  } else {
+    error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  }
+  if (error == cudaSuccess) error = cudaEventRecord(event, stream_);
+  if (error != cudaSuccess) {
+    // Without an event there is nothing to ask: wait here.
+    NoteError(error, "cudaEventRecord");
+    if (event != nullptr) spare_.push_back(event);
+    NoteError(cudaStreamSynchronize(stream_), "the work before");
+    return 0;
+  }
+  pending_.push_back({++recorded_, event});
+  return recorded_;
+}
+
+bool CudaStream::PointPassed(uint64_t point) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (passed_ >= point) return true;
+  Poll();
+  return passed_ >= point;
+}
+
+void CudaStream::WaitPoint(uint64_t point) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  while (passed_ < point && !pending_.empty()) {
+    const auto [first, event] = pending_.front();
+    NoteError(cudaEventSynchronize(event), "the work before");
+    passed_ = first;
+    spare_.push_back(event);
+    pending_.pop_front();
+  }
+}
+
+absl::Status CudaStream::status() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return status_;
+}
+
+absl::Status CudaStream::Synchronize() {
+  const cudaError_t error = cudaStreamSynchronize(stream_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  NoteError(error, "the work before");
+  return status_;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The activations of kernels/elementwise_activation.h and their gradients.
+#include "kernels/elementwise_activation.h"
+
+#include <string>
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/offsets.h"
+
+namespace holdfast {
+namespace {
+
+struct Numbers {
+  double a = 0, b = 0, c = 0;
+};
+
+template <typename Op, typename S>
+absl::Status ActivateAs(KernelContext& context, const TensorView& grad,
+                        const TensorView& input, const TensorView& output,
+                        const Numbers& numbers) {
+  using T = ComputeOf<S>;
+  const TensorSpec* const specs[3] = {output.spec, input.spec, grad.spec};
+  const Offsets<3> offsets = BroadcastOffsets<3>(specs);
+  const T a = static_cast<T>(numbers.a), b = static_cast<T>(numbers.b);
+  const T c = static_cast<T>(numbers.c);
+  const S* const in = input.as<S>();
+  const S* const g = grad.as<S>();
+  S* const out = output.as<S>();
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at[3];
+    offsets.At(i, at);
+    const T slope = Op::kGrad ? Convert<T>(g[at[2]]) : T(1);
+    out[at[0]] = Convert<S>(
+        Op::template Apply<T>(slope, Convert<T>(in[at[1]]), a, b, c));
+  });
+}
+
+// Operands of several types: an element at a time.
+template <typename Op, typename T>
+absl::Status ActivateMixed(KernelContext& context, const TensorView& grad,
+                           const TensorView& input, const TensorView& output,
+                           const Numbers& numbers) {
+  const TensorSpec* const specs[3] = {output.spec, input.spec, grad.spec};
+  const Offsets<3> offsets = BroadcastOffsets<3>(specs);
+  const T a = static_cast<T>(numbers.a), b = static_cast<T>(numbers.b);
+  const T c = static_cast<T>(numbers.c);
+  const Operand in(input), g(grad), out(output);
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at[3];
+    offsets.At(i, at);
+    const T slope = Op::kGrad ? g.Load<T>(at[2]) : T(1);
+    out.Store(at[0], Op::template Apply<T>(slope, in.Load<T>(at[1]), a, b, c));
+  });
+}
+
+// `grad`: the input again for a forward op.
+template <typename Op>
+absl::Status Activate(KernelContext& context, const TensorView& grad,
+                      const TensorView& in, const TensorView& out,
+                      const Numbers& numbers) {
+  if (in.spec->dtype != out.spec->dtype || grad.spec->dtype != in.spec->dtype) {
+    return DispatchFloat(
+        ComputeType(out.spec->dtype), [&](auto tag) -> absl::Status {
+          return ActivateMixed<Op, typename decltype(tag)::type>(
+              context, grad, in, out, numbers);
+        });
+  }
+  return DispatchStoredFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+    return ActivateAs<Op, typename decltype(tag)::type>(context, grad, in, out,
+                                                        numbers);
+  });
+}
+
+}  // namespace
+
+#define HOLDFAST_ACTIVATION_KERNEL(op, functor, ...)                    \
+  HOLDFAST_CUDA_KERNEL(op) {                                            \
+    return Activate<activation::functor>(context, inputs[0], inputs[0], \
+                                         outputs[0], {__VA_ARGS__});    \
+  }
+HOLDFAST_ACTIVATION_KERNEL(silu, silu)
+HOLDFAST_ACTIVATION_KERNEL(mish, mish)
+HOLDFAST_ACTIVATION_KERNEL(softplus, softplus, attrs.Float("beta"),
+                           attrs.Float("threshold"))
+HOLDFAST_ACTIVATION_KERNEL(leaky_relu, leaky_relu,
+                           attrs.Float("negative_slope"))
+HOLDFAST_ACTIVATION_KERNEL(elu, elu, attrs.Float("alpha"), attrs.Float("scale"),
+                           attrs.Float("input_scale"))
+HOLDFAST_ACTIVATION_KERNEL(hardswish, hardswish)
+HOLDFAST_ACTIVATION_KERNEL(hardsigmoid, hardsigmoid)
+HOLDFAST_ACTIVATION_KERNEL(hardtanh, hardtanh, attrs.Float("min_val"),
+                           attrs.Float("max_val"))
+HOLDFAST_ACTIVATION_KERNEL(hardshrink, hardshrink, attrs.Float("lambd"))
+HOLDFAST_ACTIVATION_KERNEL(softshrink, softshrink, attrs.Float("lambd"))
+HOLDFAST_ACTIVATION_KERNEL(threshold, threshold, attrs.Float("threshold"),
+                           attrs.Float("value"))
+HOLDFAST_ACTIVATION_KERNEL(softsign, softsign)
+#undef HOLDFAST_ACTIVATION_KERNEL
+
+HOLDFAST_CUDA_KERNEL(gelu) {
+  const bool tanh = attrs.Str("approximate") == "tanh";
+  const auto run =
+      tanh ? &Activate<activation::gelu_tanh> : &Activate<activation::gelu>;
+  return run(context, inputs[0], inputs[0], outputs[0], {});
+}
+
+HOLDFAST_CUDA_KERNEL(activation_backward) {
+  const std::string& op = attrs.Str("op");
+  const Numbers numbers = {attrs.Float("a"), attrs.Float("b"),
+                           attrs.Float("c")};
+#define HOLDFAST_ACTIVATION_BACKWARD(name, value, derivative)               \
+  if (op == #name) {                                                        \
+    return Activate<activation::name##_grad>(context, inputs[0], inputs[1], \
+                                             outputs[0], numbers);          \
+  }
+  HOLDFAST_ACTIVATIONS(HOLDFAST_ACTIVATION_BACKWARD)
+#undef HOLDFAST_ACTIVATION_BACKWARD
+  return absl::InternalError("activation_backward of an unknown op");
+}
+
+}  // namespace holdfast

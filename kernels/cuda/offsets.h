@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Offsets: from a position in a row-major walk over a shape to the places of
+// that element in N tensors of any strides. Broadcasting is a stride of 0.
+// Thread-safety: plain values, pure functions.
+#ifndef HOLDFAST_KERNELS_CUDA_OFFSETS_H_
+#define HOLDFAST_KERNELS_CUDA_OFFSETS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/types/span.h"
+#include "ops/host_device.h"
+#include "ops/tensor_spec.h"
+
+namespace holdfast {
+
+template <int N>
+struct Offsets {
+  int rank = 0;
+  bool narrow = true;  // positions fit 32 bits, whose division is much faster
+  int64_t numel = 1;
+  int64_t sizes[kMaxRank];
+  int64_t strides[N][kMaxRank];
+
+  HOLDFAST_HD void At(int64_t position, int64_t* out) const {
+    for (int k = 0; k < N; ++k) out[k] = 0;
+    if (narrow) {
+      uint32_t rest = static_cast<uint32_t>(position);
+      for (int d = rank - 1; d > 0; --d) {
+        const uint32_t size = static_cast<uint32_t>(sizes[d]);
+        const uint32_t next = rest / size;
+        const int64_t index = rest - next * size;
+        for (int k = 0; k < N; ++k) out[k] += index * strides[k][d];
+        rest = next;
+      }
+      for (int k = 0; k < N && rank > 0; ++k) out[k] += rest * strides[k][0];
+      return;
+    }
+    int64_t rest = position;
+    for (int d = rank - 1; d > 0; --d) {
+      const int64_t next = rest / sizes[d];
+      const int64_t index = rest - next * sizes[d];
+      for (int k = 0; k < N; ++k) out[k] += index * strides[k][d];
+      rest = next;
+    }
+    for (int k = 0; k < N && rank > 0; ++k) out[k] += rest * strides[k][0];
+  }
+
+  // Every tensor is walked in steps of 1, so that At(i) is i.
+  bool linear() const {
+    if (rank > 1) return false;
+    for (int k = 0; k < N && rank == 1; ++k) {
+      if (strides[k][0] != 1) return false;
+    }
+    return true;
+  }
+};
+
+// `strides`: N lists of the length of `shape`. Dimensions of size 1 go, and
+// neighbours that all tensors walk as one are merged.
+template <int N>
+Offsets<N> MakeOffsets(absl::Span<const int64_t> shape,
+                       const absl::Span<const int64_t> (&strides)[N]) {
+  Offsets<N> o;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    o.numel *= shape[d];
+    if (shape[d] == 1) continue;
+    bool merges = o.rank > 0;
+    for (int k = 0; k < N && merges; ++k) {
+      merges = o.strides[k][o.rank - 1] == strides[k][d] * shape[d];
+    }
+    if (merges) {
+      o.sizes[o.rank - 1] *= shape[d];
+    } else {
+      o.sizes[o.rank++] = shape[d];
+    }
+    for (int k = 0; k < N; ++k) o.strides[k][o.rank - 1] = strides[k][d];
+  }
+  o.narrow = o.numel <= std::numeric_limits<int32_t>::max();
+  return o;
+}
+
+// Strides with which `spec` is walked in `shape`, to which it broadcasts.
+inline Dims BroadcastStrides(const TensorSpec& spec,
+                             absl::Span<const int64_t> shape) {
+  Dims strides(shape.size(), 0);
+  const int missing = static_cast<int>(shape.size()) - spec.rank();
+  for (int d = 0; d < spec.rank(); ++d) {
+    if (spec.shape[d] != 1) strides[missing + d] = spec.strides[d];
+  }
+  return strides;
+}
+
+// The walk over the first tensor's shape, to which the others broadcast.
+template <int N>
+Offsets<N> BroadcastOffsets(const TensorSpec* const (&specs)[N]) {
+  Dims strides[N];
+  for (int k = 0; k < N; ++k) {
+    strides[k] = BroadcastStrides(*specs[k], specs[0]->shape);
+  }
+  absl::Span<const int64_t> spans[N];
+  for (int k = 0; k < N; ++k) spans[k] = strides[k];
+  return MakeOffsets<N>(specs[0]->shape, spans);
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_OFFSETS_H_

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers: element i is what kernels/philox.h says, as on the CPU. Each
+// thread makes its own counter's words, whichever of them it needs.
+#include <cmath>
+
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/copy.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/offsets.h"
+#include "kernels/cuda/sort.h"
+#include "kernels/philox.h"
+#include "kernels/poisson.h"
+#include "ops/infer.h"
+
+namespace holdfast {
+namespace {
+
+HOLDFAST_HD uint32_t WordOf(PhiloxState philox, int64_t i) {
+  return Philox(philox.seed, philox.offset + i / 4).w[i % 4];
+}
+HOLDFAST_HD uint64_t PairOf(PhiloxState philox, int64_t i) {
+  const PhiloxWords x = Philox(philox.seed, philox.offset + i / 2);
+  const int at = 2 * static_cast<int>(i % 2);
+  return JoinWords(x.w[at], x.w[at + 1]);
+}
+
+template <typename T>
+HOLDFAST_HD T Uniform(PhiloxState philox, int64_t i) {
+  if constexpr (std::is_same_v<T, float>) {
+    return UniformFloat(WordOf(philox, i));
+  } else {
+    return UniformDouble(PairOf(philox, i));
+  }
+}
+
+// Box-Muller: elements 2j and 2j + 1 are cosine and sine of one angle.
+template <typename T>
+HOLDFAST_HD T Normal(PhiloxState philox, int64_t i) {
+  constexpr T kTwoPi = T(6.283185307179586476925);
+  const int64_t j = i / 2;
+  T radius, angle;
+  if constexpr (std::is_same_v<T, float>) {
+    const PhiloxWords x = Philox(philox.seed, philox.offset + j / 2);
+    const int at = 2 * static_cast<int>(j % 2);
+    radius = std::sqrt(-2.0f * std::log(PositiveFloat(x.w[at])));
+    angle = kTwoPi * UniformFloat(x.w[at + 1]);
+  } else {
+    const PhiloxWords x = Philox(philox.seed, philox.offset + j);
+    radius =
+        std::sqrt(-2.0 * std::log(PositiveDouble(JoinWords(x.w[0], x.w[1]))));
+    angle = kTwoPi * UniformDouble(JoinWords(x.w[2], x.w[3]));
+  }
+  return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+}
+
+struct UniformNumber {
+  template <typename T>
+  static HOLDFAST_HD T Of(PhiloxState philox, int64_t i, T low, T high) {
+    const T x = low + Uniform<T>(philox, i) * (high - low);
+    return x < high ? x : low;  // rounding can reach the open end
+  }
+};
+struct NormalNumber {
+  template <typename T>
+  static HOLDFAST_HD T Of(PhiloxState philox, int64_t i, T mean, T std) {
+    return mean + Normal<T>(philox, i) * std;
+  }
+};
+
+// Element i of a floating point view, in logical order.
+template <typename Number, typename T>
+absl::Status FillAs(KernelContext& context, const TensorView& output, double a,
+                    double b) {
+  const TensorSpec* const specs[1] = {output.spec};
+  const Offsets<1> offsets = BroadcastOffsets<1>(specs);
+  const PhiloxState philox = context.philox;
+  const T first = static_cast<T>(a), second = static_cast<T>(b);
+  T* const out = output.as<T>();
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at;
+    offsets.At(i, &at);
+    out[at] = Number::template Of<T>(philox, i, first, second);
+  });
+}
+
+template <typename Number>
+absl::Status FillRandom(KernelContext& context, const TensorView& output,
+                        double a, double b) {
+  return DispatchFloat(output.spec->dtype, [&](auto tag) -> absl::Status {
+    return FillAs<Number, typename decltype(tag)::type>(context, output, a, b);
+  });
+}
+
+template <typename T>
+absl::Status BernoulliAs(KernelContext& context, const Attrs& attrs,
+                         const TensorView& input, const TensorView& output) {
+  const TensorSpec* const specs[2] = {output.spec, input.spec};
+  const Offsets<2> offsets = BroadcastOffsets<2>(specs);
+  const PhiloxState philox = context.philox;
+  const T* const in = input.as<T>();
+  T* const out = output.as<T>();
+  absl::StatusOr<int64_t> fault =
+      FirstFault(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+        int64_t at[2];
+        offsets.At(i, at);
+        const T chance = in[at[1]];
+        out[at[0]] = Uniform<T>(philox, i) < chance ? T(1) : T(0);
+        return !(chance >= T(0) && chance <= T(1));
+      });
+  if (!fault.ok()) return fault.status();
+  if (*fault < 0) return absl::OkStatus();
+  return OpError(attrs, {&input.spec, 1},
+                 "probabilities must be between 0 and 1");
+}
+
+template <typename T>
+absl::Status PoissonAs(KernelContext& context, const Attrs& attrs,
+                       const TensorView& input, const TensorView& output) {
+  const TensorSpec* const specs[2] = {output.spec, input.spec};
+  const Offsets<2> offsets = BroadcastOffsets<2>(specs);
+  const PhiloxState philox = context.philox;
+  const T* const in = input.as<T>();
+  T* const out = output.as<T>();
+  absl::StatusOr<int64_t> fault =
+      FirstFault(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+        int64_t at[2];
+        offsets.At(i, at);
+        const double rate = in[at[1]];
+        const bool good = rate >= 0 && elementwise::IsFinite(rate);
+        out[at[0]] = good ? static_cast<T>(PoissonNumber(
+                                philox.seed, philox.offset + i, rate))
+                          : T(0);
+        return !good;
+      });
+  if (!fault.ok()) return fault.status();
+  if (*fault < 0) return absl::OkStatus();
+  return OpError(attrs, {&input.spec, 1},
+                 "invalid Poisson rate, expected rates to be non-negative "
+                 "and finite");
+}
+
+template <typename T>
+absl::Status DropoutAs(KernelContext& context, double p,
+                       const TensorView& input,
+                       absl::Span<const TensorView> outputs) {
+  const TensorSpec* const specs[2] = {outputs[0].spec, input.spec};
+  const Offsets<2> offsets = BroadcastOffsets<2>(specs);
+  const PhiloxState philox = context.philox;
+  const uint64_t bound = DropoutKeepBound(p);
+  const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
+  const T* const in = input.as<T>();
+  T* const out = outputs[0].as<T>();
+  bool* const mask = outputs[1].as<bool>();
+  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+    int64_t at[2];
+    offsets.At(i, at);
+    const bool keep = WordOf(philox, i) < bound;
+    out[at[0]] = keep ? in[at[1]] * scale : T(0);
+    mask[i] = keep;
+  });
+}
+
+absl::Status RandInt(KernelContext& context, int64_t low, uint64_t range,
+                     const TensorView& output) {
+  const Operand out(output);
+  const PhiloxState philox = context.philox;
+  return ForEach(context, output.spec->numel(), [=] HOLDFAST_LAMBDA(int64_t i) {
+    const uint64_t x = UniformInteger(PairOf(philox, i), range);
+    out.Store(i, static_cast<int64_t>(x + static_cast<uint64_t>(low)));
+  });
+}
+
+// Orders 0 .. n-1 by a random key each: key and number share 64 bits.
+absl::Status RandPerm(KernelContext& context, int64_t n,
+                      const TensorView& output) {
+  if (n == 0) return absl::OkStatus();
+  int bits = 0;
+  while ((int64_t{1} << bits) < n) ++bits;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  uint64_t* const keys = ScratchOf<uint64_t>(context, n);
+  uint64_t* const sorted = ScratchOf<uint64_t>(context, n);
+  if (keys == nullptr || sorted == nullptr) return NoScratch();
+  const PhiloxState philox = context.philox;
+  absl::Status s = ForEach(context, n, [=] HOLDFAST_LAMBDA(int64_t i) {
+    keys[i] = (PairOf(philox, i) & ~mask) | static_cast<uint64_t>(i);
+  });
+  if (s.ok()) s = SortKeys(context, keys, sorted, n);
+  if (!s.ok()) return s;
+  const Operand out(output);
+  return ForEach(context, n, [=] HOLDFAST_LAMBDA(int64_t i) {
+    out.Store(i, static_cast<int64_t>(sorted[i] & mask));
+  });
+}
+
+}  // namespace
+
+HOLDFAST_CUDA_KERNEL(rand) {
+  return FillRandom<UniformNumber>(context, outputs[0], 0, 1);
+}
+HOLDFAST_CUDA_KERNEL(randn) {
+  return FillRandom<NormalNumber>(context, outputs[0], 0, 1);
+}
+HOLDFAST_CUDA_KERNEL(uniform) {
+  return FillRandom<UniformNumber>(context, inputs[0], attrs.Float("low"),
+                                   attrs.Float("high"));
+}
+HOLDFAST_CUDA_KERNEL(normal) {
+  return FillRandom<NormalNumber>(context, inputs[0], attrs.Float("mean"),
+                                  attrs.Float("std"));
+}
+HOLDFAST_CUDA_KERNEL(randint) {
+  const int64_t low = attrs.Int("low");
+  return RandInt(
+      context, low,
+      static_cast<uint64_t>(attrs.Int("high")) - static_cast<uint64_t>(low),
+      outputs[0]);
+}
+HOLDFAST_CUDA_KERNEL(randperm) {
+  return RandPerm(context, outputs[0].spec->numel(), outputs[0]);
+}
+HOLDFAST_CUDA_KERNEL(bernoulli) {
+  return DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+    return BernoulliAs<typename decltype(tag)::type>(context, attrs, inputs[0],
+                                                     outputs[0]);
+  });
+}
+HOLDFAST_CUDA_KERNEL(poisson) {
+  return DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+    return PoissonAs<typename decltype(tag)::type>(context, attrs, inputs[0],
+                                                   outputs[0]);
+  });
+}
+HOLDFAST_CUDA_KERNEL(random_state) {
+  const uint64_t state[] = {context.philox.seed, context.philox.offset};
+  return Cuda(context).CopyToDevice(outputs[0].data, state, sizeof(state));
+}
+HOLDFAST_CUDA_KERNEL(dropout) {
+  return DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+    return DropoutAs<typename decltype(tag)::type>(context, attrs.Float("p"),
+                                                   inputs[0], outputs);
+  });
+}
+
+}  // namespace holdfast
