@@ -4,8 +4,11 @@
 """Fixtures of all Python suites: one real daemon, every test over both transports.
 
 `torch` is the package connected to it. A test that wants a daemon to itself
-starts a holdfast.daemon.Daemon.
+starts a holdfast.daemon.Daemon. HOLDFAST_TEST_DEVICE runs the suites on another
+device than the CPU: "cuda", or "fake" (server/fake_device).
 """
+
+import os
 
 import pytest
 
@@ -14,7 +17,8 @@ import pytest
 def daemon():
     from holdfast.daemon import Daemon
 
-    with Daemon() as running:
+    device = os.environ.get("HOLDFAST_TEST_DEVICE", "cpu")
+    with Daemon(f"--device={device}") as running:
         yield running
 
 

@@ -226,6 +226,10 @@ absl::StatusOr<Tensor> SessionCore::Inherit(const Tensor& tensor) {
 absl::StatusOr<std::pair<Tensor, ReadValue>> SessionCore::PutShared(
     DType dtype, absl::Span<const int64_t> shape) {
   if (!usable()) return Unusable();
+  if (hello_.device_memory()) {
+    return absl::UnimplementedError(
+        "[tensor] the daemon's tensors are not in host memory.");
+  }
   const int64_t begin_ns = ProfileBegin();
   absl::Status status = CheckShape(dtype, shape);
   if (!status.ok()) {

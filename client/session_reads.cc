@@ -102,7 +102,7 @@ absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
   uint64_t handle = tensor->handle();
   if (!local_) {
     place = false;
-  } else if (place) {
+  } else if (place && !hello_.device_memory()) {
     read->hold = std::make_unique<ExportHold>(tensor, &exports_);
   } else if (static_cast<uint64_t>(tensor->spec().nbytes()) >
              hello_.inline_limit()) {
@@ -113,6 +113,8 @@ absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
     if (!status.ok()) return status;
     handle = read->copy->handle();
     place = true;
+  } else {
+    place = false;
   }
   return SendRead(std::move(read), handle, place);
 }

@@ -2,20 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device: what executes kernels and holds memory. Asynchronous by contract:
-// Launch enqueues on a stream, Synchronize waits for it; the CPU device does
-// its work inside Launch. Devices other than the CPU come from shared
-// libraries loaded at start.
-// Thread-safety: Launch and Synchronize from the worker thread only.
-#ifndef HOLDFAST_SERVER_EXEC_DEVICE_H_
-#define HOLDFAST_SERVER_EXEC_DEVICE_H_
+// Launch and Copy enqueue on a stream and return, work of one stream runs in
+// order, a point marks what was enqueued so far. The CPU device does its work
+// inside the call. Other devices come from shared libraries that the daemon
+// opens at start (device_plugin.h).
+//
+// One session has one stream. Memory is freed in the stream's order: a block
+// that is free again may be used by whatever is enqueued next on that stream.
+// Thread-safety: points and memory from any thread, the rest from the worker
+// thread only.
+#ifndef HOLDFAST_KERNELS_DEVICE_H_
+#define HOLDFAST_KERNELS_DEVICE_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/device_memory.h"
 #include "kernels/kernel.h"
-#include "server/memory/device_memory.h"
 
 namespace holdfast {
 
@@ -24,12 +32,31 @@ class Device {
   virtual ~Device() = default;
 
   virtual absl::string_view name() const = 0;  // "cpu"
+  // For the log: "NVIDIA H200, 140 GiB, compute capability 9.0".
+  virtual std::string description() const = 0;
+  // Ops that have no kernel here; calls of them fail, each by itself.
+  virtual std::vector<std::string> missing_ops() const { return {}; }
+  // Whether host code reads and writes device memory, once the work that uses
+  // it is done. If not, bytes come and go by Copy.
+  virtual bool host_memory() const = 0;
 
-  // Memory for one session. `shared`: segments that a local client may map.
+  // Memory for one session. `shared`: segments that a local client may map;
+  // only where host_memory().
   virtual std::unique_ptr<DeviceMemory> CreateMemory(bool shared) = 0;
+  // Makes host memory fit for Copy, and ends that (waiting for copies that may
+  // still use it). Devices with host_memory() need neither.
+  virtual absl::Status PinHost(void* base, size_t bytes) = 0;
+  virtual void UnpinHost(void* base) = 0;
 
-  // Enqueues one kernel. Errors that are known at once (argument values on
-  // the CPU) are returned; later ones surface in Synchronize.
+  virtual absl::StatusOr<StreamId> CreateStream() = 0;
+  // Waits for what is enqueued.
+  virtual void DestroyStream(StreamId stream) = 0;
+
+  // Enqueues one kernel; views, specs and attributes may go when it returns.
+  // An op that checks its data (kChecksData, and bernoulli and poisson)
+  // returns its verdict; other errors
+  // that are known at once (a kernel that is missing, no scratch memory) are
+  // returned as well, later ones are the stream's status.
   virtual absl::Status Launch(StreamId stream, PhiloxState philox,
                               const Attrs& attrs,
                               absl::Span<const TensorView> inputs,
@@ -39,19 +66,27 @@ class Device {
   virtual absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
                                     absl::Span<const TensorView> inputs,
                                     absl::Span<int64_t> sizes) = 0;
-  // Blocks until everything enqueued on `stream` is done.
+
+  // Enqueues a copy between device memory and pinned host memory, which stays
+  // as it is until the copy is done.
+  enum class CopyKind { kToDevice, kToHost };
+  virtual absl::Status Copy(StreamId stream, CopyKind kind, void* to,
+                            const void* from, size_t bytes) = 0;
+  // Waits for the stream, then copies to any host memory.
+  virtual absl::Status CopyToHost(StreamId stream, void* host,
+                                  const void* device, size_t bytes) = 0;
+
+  // A point of `stream`: everything enqueued so far. 0: it is done already.
+  virtual uint64_t RecordPoint(StreamId stream) = 0;
+  virtual bool PointPassed(uint64_t point) = 0;
+  virtual void WaitPoint(uint64_t point) = 0;
+
+  // Why the stream's work failed after its launch, if it did. Does not wait.
+  virtual absl::Status StreamStatus(StreamId stream) = 0;
+  // Blocks until everything enqueued on `stream` is done; its status.
   virtual absl::Status Synchronize(StreamId stream) = 0;
-
-  // Synchronous copies between device memory and host memory.
-  virtual absl::Status CopyFromHost(void* device, const void* host,
-                                    size_t bytes) = 0;
-  virtual absl::Status CopyToHost(void* host, const void* device,
-                                  size_t bytes) = 0;
 };
-
-// `threads` kernels may use, >= 1.
-std::unique_ptr<Device> NewCpuDevice(int threads);
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_SERVER_EXEC_DEVICE_H_
+#endif  // HOLDFAST_KERNELS_DEVICE_H_

@@ -4,9 +4,10 @@
 // DeviceMemory: where the allocator gets its segments, and how it learns that
 // a stream has passed a point. Small on purpose: the allocation policy is
 // written and tested against it (fake_device_memory.h), devices implement it.
-// Thread-safety: implementations are called under the allocator's lock.
-#ifndef HOLDFAST_SERVER_MEMORY_DEVICE_MEMORY_H_
-#define HOLDFAST_SERVER_MEMORY_DEVICE_MEMORY_H_
+// Thread-safety: implementations are called under one allocator's lock, from
+// any thread.
+#ifndef HOLDFAST_KERNELS_DEVICE_MEMORY_H_
+#define HOLDFAST_KERNELS_DEVICE_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,10 +32,12 @@ class DeviceMemory {
 
   // ResourceExhausted when the device has no more. May block briefly.
   virtual absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) = 0;
+  // Waits for work that may still use it.
   virtual void FreeSegment(const MemorySegment& segment) = 0;
 
   // A point in `stream`: everything enqueued so far. 0 means "already passed",
-  // which synchronous devices return always.
+  // which synchronous devices return always. Points may be asked about, and
+  // waited for, any number of times.
   virtual uint64_t RecordPoint(StreamId stream) = 0;
   virtual bool PointPassed(uint64_t point) = 0;
   // Blocks until it has.
@@ -43,4 +46,4 @@ class DeviceMemory {
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_SERVER_MEMORY_DEVICE_MEMORY_H_
+#endif  // HOLDFAST_KERNELS_DEVICE_MEMORY_H_

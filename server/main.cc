@@ -17,11 +17,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "kernels/device.h"
 #include "proto/default_socket.h"
 #include "proto/version.h"
-#include "server/exec/device.h"
+#include "server/exec/device_library.h"
 #include "server/exec/worker.h"
 #include "server/process.h"
 #include "server/session/session_registry.h"
@@ -42,7 +44,11 @@ ABSL_FLAG(std::string, listen, "",
 ABSL_FLAG(bool, allow_remote, false,
           "let --listen name an address that other machines reach; whoever "
           "reaches it can use the daemon");
-ABSL_FLAG(std::string, device, "cpu", "what executes ops: cpu");
+ABSL_FLAG(std::string, device, "cpu",
+          "what executes ops: cpu, cuda, or cuda:N for the N-th GPU");
+ABSL_FLAG(std::string, device_library, "",
+          "path of the device's library (default: libholdfast_<device>.so in "
+          "$HOLDFAST_PLUGIN_PATH, beside this program or in ../lib)");
 ABSL_FLAG(int, threads, 0,
           "threads of a kernel; 0: OMP_NUM_THREADS, else one per processor");
 ABSL_FLAG(uint64_t, memory_limit, 0,
@@ -156,11 +162,6 @@ std::string SocketPath() {
 }
 
 absl::Status Serve(EndOfService* end) {
-  if (absl::GetFlag(FLAGS_device) != "cpu") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[device] --device must be cpu. Got '",
-                     absl::GetFlag(FLAGS_device), "'."));
-  }
   int threads = absl::GetFlag(FLAGS_threads);
   if (threads <= 0) threads = DefaultThreads();
   ServerLimits limits;
@@ -170,7 +171,17 @@ absl::Status Serve(EndOfService* end) {
   // One limit for both transports: what fits into a ring.
   limits.inline_limit_bytes = kShmInlineLimit;
 
-  const std::unique_ptr<Device> device = NewCpuDevice(threads);
+  absl::StatusOr<std::unique_ptr<Device>> opened =
+      OpenDevice(absl::GetFlag(FLAGS_device),
+                 absl::GetFlag(FLAGS_device_library), threads);
+  if (!opened.ok()) return opened.status();
+  const std::unique_ptr<Device> device = *std::move(opened);
+  const std::vector<std::string> missing = device->missing_ops();
+  if (!missing.empty()) {
+    spdlog::warn("{} has no kernel for {} ops; each fails by itself: {}",
+                 std::string(device->name()), missing.size(),
+                 absl::StrJoin(missing, ", "));
+  }
   Worker worker({});
   SessionRegistry registry(device.get(), &worker, limits);
   worker.Start([&registry] { registry.ExpireSessions(absl::Now()); });
@@ -193,9 +204,9 @@ absl::Status Serve(EndOfService* end) {
   }
   if (status.ok()) {
     const std::string address = grpc == nullptr ? "" : grpc->address();
-    spdlog::info("{} ready: device {}, {} threads, socket {}, listen {}",
-                 kServerName, std::string(device->name()), threads,
-                 (*local)->path(), address.empty() ? "none" : address);
+    spdlog::info("{} ready: device {}, socket {}, listen {}", kServerName,
+                 device->description(), (*local)->path(),
+                 address.empty() ? "none" : address);
     if (absl::GetFlag(FLAGS_print_address)) {
       std::printf("{\"socket\": %s, \"listen\": %s}\n",
                   JsonString((*local)->path()).c_str(),

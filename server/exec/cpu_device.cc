@@ -3,15 +3,18 @@
 //
 // The CPU device: kernels run inside Launch, on the worker thread and the
 // threads it forks.
+#include "server/exec/cpu_device.h"
+
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/widened.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
-#include "server/exec/device.h"
 #include "server/memory/host_memory.h"
 
 namespace holdfast {
@@ -64,10 +67,20 @@ class CpuDevice final : public Device {
   explicit CpuDevice(int threads) { context_.num_threads = threads; }
 
   absl::string_view name() const override { return "cpu"; }
+  std::string description() const override {
+    return absl::StrCat("cpu, ", context_.num_threads, " threads");
+  }
+  bool host_memory() const override { return true; }
 
   std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override {
     return std::make_unique<HostMemory>(shared);
   }
+  absl::Status PinHost(void*, size_t) override { return absl::OkStatus(); }
+  void UnpinHost(void*) override {}
+
+  // It has one, which is done with everything.
+  absl::StatusOr<StreamId> CreateStream() override { return 0; }
+  void DestroyStream(StreamId) override {}
 
   absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
@@ -92,18 +105,22 @@ class CpuDevice final : public Device {
                                                                inputs, sizes);
   }
 
-  absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
-
-  absl::Status CopyFromHost(void* device, const void* host,
-                            size_t bytes) override {
-    if (bytes > 0) std::memcpy(device, host, bytes);
+  absl::Status Copy(StreamId, CopyKind, void* to, const void* from,
+                    size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
     return absl::OkStatus();
   }
-  absl::Status CopyToHost(void* host, const void* device,
+  absl::Status CopyToHost(StreamId, void* host, const void* device,
                           size_t bytes) override {
     if (bytes > 0) std::memcpy(host, device, bytes);
     return absl::OkStatus();
   }
+
+  uint64_t RecordPoint(StreamId) override { return 0; }
+  bool PointPassed(uint64_t) override { return true; }
+  void WaitPoint(uint64_t) override {}
+  absl::Status StreamStatus(StreamId) override { return absl::OkStatus(); }
+  absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
 
  private:
   const KernelTable& kernels_ = CpuKernels();

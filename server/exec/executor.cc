@@ -3,6 +3,7 @@
 #include "server/exec/executor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <utility>
 
@@ -35,22 +36,32 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     : device_(device),
       sink_(sink),
       options_(options),
-      memory_(device->CreateMemory(options.local), options.memory_limit_bytes),
-      guard_(device->CreateMemory(/*shared=*/false),
-             options.memory_limit_bytes),
-      runner_(device, &memory_, options.local ? &guard_ : nullptr) {
+      memory_(device->CreateMemory(options.local && device->host_memory()),
+              options.memory_limit_bytes, options.stream),
+      guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
+             options.stream),
+      runner_(device, options.stream, &memory_,
+              options.local && device->host_memory() ? &guard_ : nullptr) {
+  if (!device->host_memory()) {
+    staging_.emplace(device, options.stream, options.local,
+                     options.memory_limit_bytes);
+  }
   // As PyTorch's: two programs that set no seed draw different numbers.
   std::random_device entropy;
   runner_.SetRandom({uint64_t{entropy()} << 32 | entropy(), 0});
 }
 
-Executor::~Executor() { Clear(); }
+Executor::~Executor() {
+  Clear();
+  device_->DestroyStream(options_.stream);
+}
 
 void Executor::Clear() {
   kept_.clear();
   Reattach();
   memory_.ReleaseCached();
   guard_.ReleaseCached();
+  if (staging_) staging_->memory().ReleaseCached();
 }
 
 absl::Status Executor::Apply(const v1::Command& command) {
@@ -282,9 +293,17 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
       block = it->second;
       blocks_.erase(it);
     }
-    auto storage = MakeRef<Storage>(&memory_, block);
+    auto storage =
+        MakeRef<Storage>(staging_ ? &staging_->memory() : &memory_, block);
     if (block->bytes < bytes) return wrong_size(block->bytes);
-    return Value(MakeRef<Tensor>(*std::move(spec), std::move(storage)));
+    if (!staging_) {
+      return Value(MakeRef<Tensor>(*std::move(spec), std::move(storage)));
+    }
+    absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
+    if (!tensor.ok()) return tensor.status();
+    absl::Status s = staging_->UploadBlock((*tensor)->data(), block, bytes);
+    if (!s.ok()) return s;
+    return Value(*std::move(tensor));
   }
   SharedBytes upload;
   absl::string_view data = put.data();
@@ -297,8 +316,12 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
   if (data.size() != bytes) return wrong_size(data.size());
   absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
   if (!tensor.ok()) return tensor.status();
-  absl::Status s = device_->CopyFromHost((*tensor)->data(), data.data(), bytes);
-  if (!s.ok()) return s;
+  if (staging_) {
+    absl::Status s = staging_->Upload((*tensor)->data(), data);
+    if (!s.ok()) return s;
+  } else if (bytes > 0) {
+    std::memcpy((*tensor)->data(), data.data(), bytes);
+  }
   return Value(*std::move(tensor));
 }
 
@@ -352,7 +375,9 @@ absl::Status Executor::ApplyKeep(const v1::Keep& keep) {
 }
 
 absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
-  absl::StatusOr<MemoryBlock*> block = memory_.Allocate(bytes, 0);
+  absl::StatusOr<MemoryBlock*> block =
+      staging_ ? staging_->memory().Allocate(bytes, HostStaging::kHost)
+               : memory_.Allocate(bytes, options_.stream);
   if (!block.ok()) return block.status();
   v1::Block reply;
   reply.mutable_place()->set_segment((*block)->segment);
@@ -364,7 +389,12 @@ absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
   return reply;
 }
 
+absl::StatusOr<MemorySegment> Executor::FindSegment(uint64_t id) const {
+  return (staging_ ? staging_->memory() : memory_).FindSegment(id);
+}
+
 void Executor::Reattach() {
+  reads_.clear();  // nobody asks for them any more
   while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
   store_.Clear();
   unreported_ = nullptr;
@@ -373,7 +403,8 @@ void Executor::Reattach() {
   op_sequence_ = 0;  // a new client counts from 1
   {
     std::lock_guard<std::mutex> lock(blocks_mutex_);
-    for (const auto& [id, block] : blocks_) memory_.Free(block);
+    CachingAllocator& memory = staging_ ? staging_->memory() : memory_;
+    for (const auto& [id, block] : blocks_) memory.Free(block);
     blocks_.clear();
   }
   for (auto& [name, kept] : kept_) {

@@ -8,14 +8,17 @@
 //
 // The batch is the window of queued ops: a pass that fuses or drops ops would
 // rewrite the commands between decoding and RunOp.
-// Thread-safety: worker thread only, but for AllocateBlock, memory().
+// Thread-safety: worker thread only, but for AllocateBlock, FindSegment and
+// memory().
 #ifndef HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 #define HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +27,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "autograd/engine.h"
+#include "kernels/device.h"
 #include "proto/holdfast.pb.h"
-#include "server/exec/device.h"
+#include "server/exec/host_staging.h"
 #include "server/exec/op_runner.h"
 #include "server/exec/profile_buffer.h"
 #include "server/exec/tensor_store.h"
@@ -54,6 +58,7 @@ class Executor {
     bool local = false;  // the client maps our memory
     uint64_t memory_limit_bytes = 0;
     uint64_t inline_limit_bytes = 1 << 20;
+    StreamId stream = 0;  // the device's; the executor destroys it
   };
   // `device` and `sink` must outlive the executor.
   Executor(Device* device, ReplySink* sink, Options options);
@@ -78,6 +83,16 @@ class Executor {
 
   // Any thread: a block for the client to fill; Put adopts it.
   absl::StatusOr<v1::Block> AllocateBlock(uint64_t bytes);
+  // Any thread: memory that the client maps.
+  absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
+
+  // Reads whose bytes are still on their way from the device, and whether the
+  // first of them has arrived: FinishReads answers it and those behind it.
+  bool awaits_device() const { return !reads_.empty(); }
+  bool ReadArrived() const {
+    return !reads_.empty() && device_->PointPassed(reads_.front().point);
+  }
+  void FinishReads();
   const CachingAllocator& memory() const { return memory_; }
 
   // A new client process takes over: drops every handle, lists what was kept
@@ -106,6 +121,15 @@ class Executor {
     std::vector<Value> targets;
     std::unique_ptr<BackwardPass> pass;
     bool calling = false;  // waits for the client's answer
+  };
+
+  // A read that waits for the device to pass a point.
+  struct WaitingRead {
+    uint64_t point = 0;
+    v1::ReadResult result;    // without the bytes
+    RefPtr<Storage> staging;  // null: a barrier
+    size_t bytes = 0;
+    Value source;  // what a client maps stays as long as its tensor
   };
 
   absl::Status ApplyCommand(const v1::Command& command);
@@ -146,8 +170,17 @@ class Executor {
                              const v1::Backward& backward);
   // Names the gradients that the client need not wait for any more, once.
   void ListLost(OpFailure& failure, v1::ReadResult* result) const;
+  // `arrived` false: the read waits in reads_, and its result was taken.
   absl::Status FillRead(const v1::Read& read, const Value& tensor,
-                        v1::ReadResult* result);
+                        v1::ReadResult* result, bool* arrived);
+  absl::Status ReadHostMemory(const v1::Read& read, const Value& tensor,
+                              v1::ReadResult* result);
+  absl::Status StartDownload(const v1::Read& read, const Value& tensor,
+                             v1::ReadResult* result);
+  // A contiguous tensor of the same elements.
+  absl::StatusOr<Value> Gathered(const Value& tensor);
+  absl::Status AddBytes(absl::string_view bytes, v1::ReadResult* result);
+  void FinishRead(WaitingRead read);
 
   // Checks that a handle may be promised now and notes it.
   absl::Status Promise(uint64_t first, int count);
@@ -173,10 +206,12 @@ class Executor {
   Device* const device_;
   ReplySink* const sink_;
   const Options options_;
-  CachingAllocator memory_;  // outlives every tensor below
-  CachingAllocator guard_;   // memory that the client does not see
+  CachingAllocator memory_;             // outlives every tensor below
+  std::optional<HostStaging> staging_;  // where host code cannot see memory_
+  CachingAllocator guard_;              // memory that the client does not see
   OpRunner runner_;
   TensorStore store_;
+  std::deque<WaitingRead> reads_;  // in the stream's order
   std::map<std::string, KeptTensor> kept_;
   std::vector<std::unique_ptr<PendingBackward>> backwards_;
   uint64_t highest_handle_ = 0;

@@ -27,6 +27,8 @@ absl::StatusOr<Value> Executor::Lend(uint64_t handle, uint64_t op_sequence) {
   FailurePtr failure;
   absl::StatusOr<Value> tensor = Resolve(handle, &failure);
   if (failure != nullptr) return failure->status;
+  // The borrower reads it on a stream of its own.
+  if (absl::Status s = device_->Synchronize(options_.stream); !s.ok()) return s;
   return tensor;
 }
 
@@ -41,12 +43,12 @@ absl::StatusOr<Value> Executor::CopyInherited(const v1::Inherited& from,
                      "Got ",
                      got.ToString(), " instead of ", spec.ToString(), "."));
   }
-  // The other session's work may run on a stream of its own.
-  if (absl::Status s = device_->Synchronize(0); !s.ok()) return s;
   const Attrs clone(&GetOp(OpId::clone));
   Values copy;
   absl::Status status = runner_.Run(clone, {&*original, 1}, /*record=*/false,
                                     /*inplace=*/false, &copy);
+  // The owner may free it, and write there, as soon as it is given back.
+  if (status.ok()) status = device_->Synchronize(options_.stream);
   if (!status.ok()) return status;
   return std::move(copy[0]);
 }

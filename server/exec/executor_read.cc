@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: the Read command.
+// Executor: the Read command. Where the host sees device memory a read waits
+// and copies. Elsewhere it enqueues the copy and is answered when that is done,
+// while the commands behind it go on.
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,28 +21,35 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
   result.set_id(read.id());
   if (read.handle() == 0) {
     // Synchronisation tells of failures that no read has shown yet.
-    const absl::Status status = device_->Synchronize(0);
-    if (!status.ok()) {
-      StatusToProto(status, result.mutable_status());
-    } else if (FailurePtr failure = std::move(unreported_)) {
+    if (FailurePtr failure = std::move(unreported_)) {
       unreported_ = nullptr;
       ReportFailure(*failure, result.mutable_status());
       ListLost(*failure, &result);
     }
-    sink_->Reply(std::move(result));
+    WaitingRead barrier;
+    barrier.point = device_->RecordPoint(options_.stream);
+    barrier.result = std::move(result);
+    reads_.push_back(std::move(barrier));
+    FinishReads();
     return absl::OkStatus();
   }
   FailurePtr failure;
   absl::StatusOr<Value> tensor = Resolve(read.handle(), &failure);
   if (!tensor.ok()) return tensor.status();
+  bool arrived = true;
   if (failure != nullptr) {
     ReportFailure(*failure, result.mutable_status());
     ListLost(*failure, &result);
-  } else if (absl::Status s = FillRead(read, *tensor, &result); !s.ok()) {
+  } else if (absl::Status s = FillRead(read, *tensor, &result, &arrived);
+             !s.ok()) {
     result.clear_value();
     StatusToProto(s, result.mutable_status());
   }
-  sink_->Reply(std::move(result));
+  if (arrived) {
+    sink_->Reply(std::move(result));
+  } else {
+    FinishReads();
+  }
   return absl::OkStatus();
 }
 
@@ -52,13 +62,46 @@ void Executor::ListLost(OpFailure& failure, v1::ReadResult* result) const {
 }
 
 absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,
-                                v1::ReadResult* result) {
-  const Tensor* source = AsTensor(tensor);
-  if (absl::Status s = device_->Synchronize(0); !s.ok()) return s;
+                                v1::ReadResult* result, bool* arrived) {
   if (read.spec_only()) {
-    SpecToProto(source->spec(), result->mutable_spec());
+    SpecToProto(AsTensor(tensor)->spec(), result->mutable_spec());
     return absl::OkStatus();
   }
+  if (!staging_) return ReadHostMemory(read, tensor, result);
+  absl::Status s = StartDownload(read, tensor, result);
+  *arrived = !s.ok();
+  return s;
+}
+
+absl::StatusOr<Value> Executor::Gathered(const Value& tensor) {
+  if (tensor->spec().contiguous()) return tensor;
+  Values copy;
+  absl::Status s =
+      runner_.Run(Attrs(&GetOp(OpId::clone)), {&tensor, 1}, /*record=*/false,
+                  /*inplace=*/false, &copy);
+  if (!s.ok()) return s;
+  return copy[0];
+}
+
+absl::Status Executor::AddBytes(absl::string_view bytes,
+                                v1::ReadResult* result) {
+  if (bytes.size() <= options_.inline_limit_bytes) {
+    result->set_data(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<uint64_t> id =
+      sink_->AddDownload(std::make_shared<std::vector<uint8_t>>(
+          bytes.data(), bytes.data() + bytes.size()));
+  if (!id.ok()) return id.status();
+  result->set_download(*id);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
+                                      v1::ReadResult* result) {
+  const Tensor* source = AsTensor(tensor);
+  absl::Status s = device_->Synchronize(options_.stream);
+  if (!s.ok()) return s;
   if (read.place() && options_.local) {
     const MemoryBlock& block = source->storage()->block();
     result->mutable_place()->set_segment(block.segment);
@@ -67,29 +110,66 @@ absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,
     SpecToProto(source->spec(), result->mutable_spec());
     return absl::OkStatus();
   }
-  Values copy;
-  if (!source->spec().contiguous()) {
-    Attrs clone(&GetOp(OpId::clone));
-    absl::Status s = runner_.Run(clone, {&tensor, 1}, /*record=*/false,
-                                 /*inplace=*/false, &copy);
-    if (!s.ok()) return s;
-    source = AsTensor(copy[0]);
-  }
-  const size_t bytes = source->spec().nbytes();
+  absl::StatusOr<Value> gathered = Gathered(tensor);
+  if (!gathered.ok()) return gathered.status();
+  if (s = device_->Synchronize(options_.stream); !s.ok()) return s;
+  source = AsTensor(*gathered);
   SpecToProto(ContiguousSpec(source->spec().dtype, source->spec().shape),
               result->mutable_spec());
-  if (bytes <= options_.inline_limit_bytes) {
-    std::string* data = result->mutable_data();
-    data->resize(bytes);
-    return device_->CopyToHost(data->data(), source->data(), bytes);
+  return AddBytes({static_cast<const char*>(source->data()),
+                   static_cast<size_t>(source->spec().nbytes())},
+                  result);
+}
+
+// The bytes go to a block of the staging memory. What a local client asks for
+// by place it finds there: a mirror that goes with the tensor, which such a
+// client has made for this one read.
+absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
+                                     v1::ReadResult* result) {
+  absl::StatusOr<Value> gathered = Gathered(tensor);
+  if (!gathered.ok()) return gathered.status();
+  const Tensor* source = AsTensor(*gathered);
+  const size_t bytes = source->spec().nbytes();
+  absl::StatusOr<MemoryBlock*> block =
+      staging_->Download(source->data(), bytes);
+  if (!block.ok()) return block.status();
+  WaitingRead waiting;
+  waiting.staging = MakeRef<Storage>(&staging_->memory(), *block);
+  waiting.bytes = bytes;
+  waiting.source = *gathered;
+  SpecToProto(ContiguousSpec(source->spec().dtype, source->spec().shape),
+              result->mutable_spec());
+  if (read.place() && options_.local) {
+    result->mutable_place()->set_segment((*block)->segment);
+    result->mutable_place()->set_offset((*block)->offset);
+    result->mutable_place()->set_bytes((*block)->bytes);
+    AsTensor(tensor)->storage()->SetMirror(waiting.staging);
   }
-  auto download = std::make_shared<std::vector<uint8_t>>(bytes);
-  absl::Status s = device_->CopyToHost(download->data(), source->data(), bytes);
-  if (!s.ok()) return s;
-  absl::StatusOr<uint64_t> id = sink_->AddDownload(std::move(download));
-  if (!id.ok()) return id.status();
-  result->set_download(*id);
+  waiting.point = device_->RecordPoint(options_.stream);
+  waiting.result = std::move(*result);
+  reads_.push_back(std::move(waiting));
   return absl::OkStatus();
+}
+
+void Executor::FinishReads() {
+  while (ReadArrived()) {
+    WaitingRead read = std::move(reads_.front());
+    reads_.pop_front();
+    FinishRead(std::move(read));
+  }
+}
+
+void Executor::FinishRead(WaitingRead read) {
+  v1::ReadResult& result = read.result;
+  absl::Status status = device_->StreamStatus(options_.stream);
+  if (status.ok() && read.staging && !result.has_place()) {
+    status = AddBytes({read.staging->data(), read.bytes}, &result);
+  }
+  if (!status.ok()) {
+    result.clear_value();
+    StatusToProto(status, result.mutable_status());
+  }
+  sink_->Reply(std::move(result));
 }
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
+#include "kernels/number_operand.h"
 #include "ops/complex.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -21,8 +22,6 @@
 
 namespace holdfast {
 namespace {
-
-constexpr StreamId kStream = 0;  // one compute stream per session
 
 using Views = absl::InlinedVector<TensorView, 4>;
 using Specs = absl::InlinedVector<const TensorSpec*, 4>;
@@ -39,6 +38,7 @@ struct ScalarOperand {
   // Kernels compute in the operands' compute type: so does the number.
   void Set(const AttrValue& value, DType dtype) {
     spec.dtype = ComputeType(dtype);
+    spec.offset = kNumberOffset;
     switch (spec.dtype) {
       case DType::kBool:
         Store<uint8_t>(AttrAsDouble(value) != 0);
@@ -106,9 +106,9 @@ std::array<OpCounters, kNumOps>& AllOpCounters() {
   return counters;
 }
 
-OpRunner::OpRunner(Device* device, CachingAllocator* allocator,
+OpRunner::OpRunner(Device* device, StreamId stream, CachingAllocator* allocator,
                    CachingAllocator* guard)
-    : device_(device), allocator_(allocator), guard_(guard) {}
+    : device_(device), stream_(stream), allocator_(allocator), guard_(guard) {}
 
 absl::StatusOr<Values> OpRunner::Emit(const Attrs& attrs,
                                       absl::Span<const Value> inputs,
@@ -133,9 +133,9 @@ absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
   if (!s.ok()) return s;
   s = Run(Attrs(&GetOp(OpId::any)), nan, false, false, &any);
   if (!s.ok()) return s;
-  if (s = device_->Synchronize(kStream); !s.ok()) return s;
   bool found = false;
-  s = device_->CopyToHost(&found, AsTensor(any[0])->data(), sizeof(found));
+  s = device_->CopyToHost(stream_, &found, AsTensor(any[0])->data(),
+                          sizeof(found));
   if (!s.ok()) return s;
   return found;
 }
@@ -143,7 +143,7 @@ absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
 absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(
     TensorSpec spec, CachingAllocator* allocator) {
   absl::StatusOr<MemoryBlock*> block =
-      allocator->Allocate(spec.nbytes(), kStream);
+      allocator->Allocate(spec.nbytes(), stream_);
   if (!block.ok()) return block.status();
   return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(allocator, *block));
 }
@@ -290,7 +290,7 @@ absl::Status OpRunner::CompleteSpecs(const Attrs& attrs,
     }
   }
   absl::InlinedVector<int64_t, 4> sizes(unknown.size());
-  absl::Status s = device_->ComputeSizes(kStream, attrs, inputs.views,
+  absl::Status s = device_->ComputeSizes(stream_, attrs, inputs.views,
                                          absl::MakeSpan(sizes));
   if (!s.ok()) return s;
   for (size_t i = 0; i < unknown.size(); ++i) *unknown[i] = sizes[i];
@@ -334,7 +334,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   if (schema.has(kRandom) && !views.empty()) {
     philox_.offset += RandomCounters(*views[0].spec);
   }
-  status = device_->Launch(kStream, philox, attrs, prepared.views, views);
+  status = device_->Launch(stream_, philox, attrs, prepared.views, views);
   if (!status.ok()) {
     outputs->clear();
     return status;
@@ -359,7 +359,7 @@ absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
       ContiguousSpec(tensor.spec().dtype, tensor.spec().shape), allocator);
   if (!copy.ok()) return copy.status();
   const TensorView from = tensor.view(), to = (*copy)->view();
-  absl::Status s = device_->Launch(kStream, {}, clone, {&from, 1}, {&to, 1});
+  absl::Status s = device_->Launch(stream_, {}, clone, {&from, 1}, {&to, 1});
   if (!s.ok()) return s;
   return copy;
 }

@@ -17,11 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "autograd/op_sink.h"
+#include "kernels/device.h"
 #include "ops/attrs.h"
 #include "ops/infer.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
-#include "server/exec/device.h"
 #include "server/exec/tensor.h"
 #include "server/memory/caching_allocator.h"
 
@@ -42,7 +42,8 @@ class OpRunner final : public OpSink {
   // `guard`: null, or memory that no client can see. A local client can write
   // tensor memory at any time, so integers that kernels use as indices are
   // copied there before they are checked. All pointers must outlive the runner.
-  OpRunner(Device* device, CachingAllocator* allocator,
+  // Everything runs on `stream`.
+  OpRunner(Device* device, StreamId stream, CachingAllocator* allocator,
            CachingAllocator* guard);
 
   absl::StatusOr<Values> Emit(const Attrs& attrs,
@@ -96,6 +97,7 @@ class OpRunner final : public OpSink {
                                       CachingAllocator* allocator);
 
   Device* const device_;
+  const StreamId stream_;
   CachingAllocator* const allocator_;
   CachingAllocator* const guard_;
   PhiloxState philox_;

@@ -29,6 +29,10 @@ class Storage final : public RefCounted {
   size_t bytes() const { return block_->bytes; }
   const MemoryBlock& block() const { return *block_; }
 
+  // What a local client maps where it cannot map the storage itself: a copy of
+  // it in host memory (HostStaging), which goes with it.
+  void SetMirror(RefPtr<Storage> mirror) { mirror_ = std::move(mirror); }
+
   // Writes after creation. `last_writer` is a static string such as "add_".
   uint32_t version = 0;
   const char* last_writer = "";
@@ -39,6 +43,7 @@ class Storage final : public RefCounted {
  private:
   CachingAllocator* const allocator_;
   MemoryBlock* const block_;
+  RefPtr<Storage> mirror_;
 };
 
 // How often a tensor was written, and by what.

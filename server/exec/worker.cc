@@ -161,7 +161,7 @@ void Worker::Sleep() {
   bool ready = has_posted_.load(std::memory_order_acquire);
   int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.tick));
   for (const auto& session : sessions_) {
-    if (!session->Arm()) ready = true;
+    if (!session->Arm() || session->AwaitsDevice()) ready = true;
     if (session->HasUnsentEvents()) timeout_ms = 1;
   }
   if (ready || stop_.load()) timeout_ms = 0;

@@ -27,8 +27,8 @@ bool CachingAllocator::BySize::operator()(const MemoryBlock* a,
 }
 
 CachingAllocator::CachingAllocator(std::unique_ptr<DeviceMemory> memory,
-                                   size_t limit_bytes)
-    : memory_(std::move(memory)), limit_bytes_(limit_bytes) {}
+                                   size_t limit_bytes, StreamId home)
+    : memory_(std::move(memory)), limit_bytes_(limit_bytes), home_(home) {}
 
 CachingAllocator::~CachingAllocator() {
   for (auto& [id, record] : segments_) {
@@ -51,7 +51,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
   const size_t rounded = RoundUp(std::max<size_t>(bytes, 1), kRounding);
   MemoryBlock* block = nullptr;
   const size_t bin = rounded / kRounding - 1;
-  if (stream == 0 && bin < kBins && !bins_[bin].empty()) {
+  if (stream == home_ && bin < kBins && !bins_[bin].empty()) {
     block = bins_[bin].back();
     bins_[bin].pop_back();
     block->binned = false;
@@ -179,7 +179,7 @@ void CachingAllocator::Free(MemoryBlock* block) {
     }
   }
   const size_t bin = block->bytes / kRounding - 1;
-  if (block->stream == 0 && bin < kBins) {
+  if (block->stream == home_ && bin < kBins) {
     block->binned = true;
     binned_bytes_ += block->bytes;
     bins_[bin].push_back(block);

@@ -28,7 +28,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
-#include "server/memory/device_memory.h"
+#include "kernels/device_memory.h"
 
 namespace holdfast {
 
@@ -68,8 +68,10 @@ class CachingAllocator {
   static constexpr size_t kMediumSegment = size_t{20} << 20;
   static constexpr size_t kLargeRounding = size_t{2} << 20;
 
-  // `limit_bytes`: most bytes of segments held at once; 0: none.
-  CachingAllocator(std::unique_ptr<DeviceMemory> memory, size_t limit_bytes);
+  // `limit_bytes`: most bytes of segments held at once; 0: none. `home`: the
+  // stream that most blocks are for.
+  CachingAllocator(std::unique_ptr<DeviceMemory> memory, size_t limit_bytes,
+                   StreamId home = 0);
   // Frees all segments, in use or not.
   ~CachingAllocator();
 
@@ -132,9 +134,10 @@ class CachingAllocator {
   mutable std::mutex mutex_;
   std::unique_ptr<DeviceMemory> memory_;
   const size_t limit_bytes_;
+  const StreamId home_;
   std::map<uint64_t, SegmentRecord> segments_;
   std::map<PoolKey, Pool> pools_;
-  // Bins of stream 0, the only one of most sessions; others use pools.
+  // Bins of the home stream, a session's only one; others use pools.
   std::array<std::vector<MemoryBlock*>, kBins> bins_;
   std::vector<MemoryBlock*> deferred_;
   size_t binned_bytes_ = 0;

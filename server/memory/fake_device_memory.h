@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/memory/device_memory.h"
+#include "kernels/device_memory.h"
 
 namespace holdfast {
 

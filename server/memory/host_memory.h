@@ -11,7 +11,7 @@
 #ifndef HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
 #define HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
 
-#include "server/memory/device_memory.h"
+#include "kernels/device_memory.h"
 
 namespace holdfast {
 

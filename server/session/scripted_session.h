@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/device.h"
 #include "ops/op_id.h"
-#include "server/exec/device.h"
+#include "server/exec/cpu_device.h"
 #include "server/session/session.h"
 
 namespace holdfast {
@@ -55,9 +56,13 @@ class ScriptedConnection final : public Connection {
 
 class SessionTest : public testing::Test {
  protected:
-  SessionTest() : device_(NewCpuDevice(1)) { Open({}); }
+  explicit SessionTest(std::unique_ptr<Device> device = NewCpuDevice(1))
+      : device_(std::move(device)) {
+    Open({});
+  }
 
   void Open(Session::Options options) {
+    options.stream = device_->CreateStream().value();
     session_ = std::make_shared<Session>(device_.get(), options);
     Connect();
   }
@@ -66,6 +71,10 @@ class SessionTest : public testing::Test {
     session_->SetConnection(std::make_unique<ScriptedConnection>(&wire_));
   }
   v1::Command* Add() { return batch_.add_commands(); }
+  // Waits for the reads that the device has not brought yet.
+  void AwaitReads() {
+    while (session_->AwaitsDevice()) session_->RunSome({});
+  }
   // Delivers what was added as one batch, and runs it.
   void Deliver() {
     batch_.set_sequence(++sequence_);
@@ -92,6 +101,7 @@ class SessionTest : public testing::Test {
     read->set_id(++read_id_);
     read->set_handle(handle);
     Deliver();
+    AwaitReads();
     return wire_.events.empty() ? v1::ReadResult() : wire_.events.back().read();
   }
   std::vector<float> Values(uint64_t handle) {

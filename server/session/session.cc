@@ -32,6 +32,7 @@ Session::Session(Device* device, Options options)
   exec.local = options_.local;
   exec.memory_limit_bytes = options_.memory_limit_bytes;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
+  exec.stream = options_.stream;
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
   // Until the first connection: as long as a connection may take.
@@ -47,7 +48,7 @@ absl::StatusOr<v1::Block> Session::AllocateBlock(uint64_t bytes) {
 }
 
 absl::StatusOr<MemorySegment> Session::FindSegment(uint64_t id) {
-  return executor_->memory().FindSegment(id);
+  return executor_->FindSegment(id);
 }
 
 absl::Status Session::StoreUpload(uint64_t id, SharedBytes bytes) {
@@ -151,9 +152,11 @@ void Session::AddDeviceSeconds(double seconds) {
 }
 
 bool Session::HasWork() {
-  return connection_ != nullptr &&
-         (current_ != nullptr || executor_->busy() || connection_->HasBatch());
+  return executor_->ReadArrived() ||
+         (connection_ != nullptr && (current_ != nullptr || executor_->busy() ||
+                                     connection_->HasBatch()));
 }
+bool Session::AwaitsDevice() const { return executor_->awaits_device(); }
 bool Session::Arm() {
   return connection_ == nullptr ||
          (current_ == nullptr && !executor_->busy() && connection_->Arm());
@@ -166,6 +169,7 @@ void Session::RunSome(const Slice& slice) {
   // Looking at the clock after every tiny op would cost as much as the op.
   constexpr int kCommandsPerLook = 4;
   const absl::Time deadline = absl::Now() + slice.max_time;
+  executor_->FinishReads();
   FlushEvents();
   absl::Status status;
   // A backward gives way between its nodes.

@@ -42,6 +42,7 @@ class Session : public std::enable_shared_from_this<Session>,
     // The session that a token opens, or null; for the worker thread.
     std::function<std::shared_ptr<Session>(const std::string& token)>
         find_session;
+    StreamId stream = 0;  // of Device::CreateStream; the session destroys it
   };
   Session(Device* device, Options options);
   ~Session();
@@ -76,6 +77,8 @@ class Session : public std::enable_shared_from_this<Session>,
   };
   void RunSome(const Slice& slice);
   bool HasWork();
+  // Reads wait for the device: look again soon.
+  bool AwaitsDevice() const;
   // Events wait for room in the transport: serve again within a millisecond.
   bool HasUnsentEvents() const {
     return connection_ != nullptr && sent_events_ < unacknowledged_.size();

@@ -9,10 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/device.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
 #include "proto/version.h"
-#include "server/exec/device.h"
 #include "server/exec/op_runner.h"
 #include "server/exec/worker.h"
 #include "server/session/session.h"
@@ -77,6 +77,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
   reply.set_version(kProtocolVersion);
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
+  reply.set_device_memory(!device_->host_memory());
   reply.set_op_fingerprint(OpTableFingerprint());
   if (request.op_fingerprint() != OpTableFingerprint()) {
     for (const OpSchema& op : AllOps()) {
@@ -156,6 +157,9 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   options.find_session = [this](const std::string& token) {
     return FindByToken(token);
   };
+  absl::StatusOr<StreamId> stream = device_->CreateStream();
+  if (!stream.ok()) return stream.status();
+  options.stream = *stream;
   auto session = std::make_shared<Session>(device_, options);
   by_token_[options.token] = session;
   worker_->Post([this, session] { worker_->Add(session); });

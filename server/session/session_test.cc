@@ -11,9 +11,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/device.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
-#include "server/exec/device.h"
 #include "server/session/scripted_session.h"
 
 namespace holdfast {

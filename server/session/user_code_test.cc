@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/device.h"
 #include "ops/op_id.h"
-#include "server/exec/device.h"
 #include "server/session/scripted_session.h"
 #include "server/session/session.h"
 

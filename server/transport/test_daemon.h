@@ -16,7 +16,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/exec/device.h"
+#include "kernels/device.h"
+#include "server/exec/cpu_device.h"
 #include "server/exec/worker.h"
 #include "server/session/session_registry.h"
 #include "server/transport/grpc_server.h"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev build: the daemon, the device plugin, the extension module."""
+"""./dev build: the daemon, device libraries, the extension module."""
 
 import filecmp
 import os
@@ -13,8 +13,10 @@ from workspace import (
     DAEMON_TARGET,
     EXTENSION,
     EXTENSION_TARGET,
+    FAKE_DEVICE_TARGET,
     PLUGIN_TARGET,
     ROOT,
+    Failure,
     bazel_bin,
     daemon,
     run,
@@ -32,15 +34,21 @@ def configure(_name, parser):
             const=config,
             help=f"build the daemon with {sanitizers}Sanitizer",
         )
-    parser.set_defaults(main=lambda args: build(args.config))
+    parser.add_argument(
+        "--cuda", action="store_true", help="build the CUDA device's library too"
+    )
+    parser.set_defaults(main=lambda args: build(args.config, args.cuda))
 
 
-def build(config=None):
+def build(config=None, cuda=False):
     """Builds everything that `import holdfast` and the daemon need."""
     environment.setup()
     # A sanitizer goes into the daemon alone: the extension is loaded by an
     # interpreter that was built without it.
-    server = [DAEMON_TARGET, *([PLUGIN_TARGET] if has_plugin() else [])]
+    server = [DAEMON_TARGET, FAKE_DEVICE_TARGET]
+    if cuda:
+        require_toolkit()
+        server.append(PLUGIN_TARGET)
     if config:
         compile_targets([EXTENSION_TARGET])
         compile_targets(server, config)
@@ -59,11 +67,15 @@ def compile_targets(targets, config=None):
     )
 
 
-def has_plugin():
-    """Whether this tree, on this machine, has a CUDA plugin to build."""
+def require_toolkit():
+    """Fails where there is no CUDA toolkit, and so no library to build."""
     query = ["bazel", "query", "--noshow_progress", PLUGIN_TARGET]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.call(query, cwd=ROOT, **quiet) == 0
+    if subprocess.call(query, cwd=ROOT, **quiet):
+        raise Failure(
+            "there is no CUDA toolkit in $CUDA_HOME or /usr/local/cuda. "
+            "Install one, or build without --cuda."
+        )
 
 
 def install_extension():

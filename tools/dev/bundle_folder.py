@@ -28,16 +28,19 @@ The folder may be moved as a whole.
 
 
 def configure(_name, parser):
+    parser.add_argument(
+        "--cuda", action="store_true", help="with the CUDA device's library"
+    )
     parser.set_defaults(main=main)
 
 
-def main(_args):
-    build.build()
+def main(args):
+    build.build(cuda=args.cuda)
     wheel = wheel_file.make_wheel()
     # Built aside and renamed, so that a failure leaves the last good one.
     fresh = DIST / ".holdfast-bundle"
     shutil.rmtree(fresh, ignore_errors=True)
-    make_bundle(fresh, wheel)
+    make_bundle(fresh, wheel, args.cuda)
     verify(fresh)
     shutil.rmtree(BUNDLE, ignore_errors=True)
     fresh.rename(BUNDLE)
@@ -48,7 +51,7 @@ def is_platform(name):
     return bool(GLIBC.match(name))
 
 
-def make_bundle(folder, wheel):
+def make_bundle(folder, wheel, cuda):
     binary = folder / "bin/holdfastd"
     binary.parent.mkdir(parents=True)
     shutil.copyfile(daemon(), binary)
@@ -58,7 +61,7 @@ def make_bundle(folder, wheel):
     # An executable's libraries are its own, so they keep their names.
     names = carry(libraries, folder / "lib", private_names=False)
     point_at(binary, names, "$ORIGIN/../lib")
-    if build.has_plugin():
+    if cuda:
         copy = folder / "lib" / plugin().name
         shutil.copyfile(plugin(), copy)
         copy.chmod(0o755)

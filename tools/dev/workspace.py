@@ -20,6 +20,8 @@ REPORTS = ROOT / "build/reports"
 
 DAEMON_TARGET = "//server:holdfastd"
 EXTENSION_TARGET = "//python_client:_C.abi3.so"
+# The asynchronous device that tests run on (holdfastd --device=fake).
+FAKE_DEVICE_TARGET = "//server:libholdfast_fake.so"
 # Exists where a CUDA toolkit was found.
 PLUGIN_TARGET = "//kernels/cuda:libholdfast_cuda.so"
 

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// DevicePlugin: what a device's shared library shows the daemon. The library
+// libholdfast_<name>.so exports one C function, holdfast_device_plugin, that
+// returns a static DevicePlugin; the daemon opens it for --device=<name>
+// (server/exec/device_library.h). Kernels take C++ types and Abseil's, which
+// the library gets from the daemon: both must come from one build, and the
+// fields before `open` say whether they do.
+// Thread-safety: the functions are called from the main thread, at start.
+#ifndef HOLDFAST_KERNELS_DEVICE_PLUGIN_H_
+#define HOLDFAST_KERNELS_DEVICE_PLUGIN_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/device.h"
+
+namespace holdfast {
+
+// Raised with every change of this file, device.h, device_memory.h or kernel.h.
+inline constexpr uint32_t kDevicePluginVersion = 1;
+inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
+
+struct DeviceOptions {
+  int index = 0;    // of --device=cuda:1: 1
+  int threads = 1;  // host threads that it may use
+};
+
+struct DevicePlugin {
+  uint32_t version;         // kDevicePluginVersion
+  const char* name;         // "cuda"
+  uint64_t op_fingerprint;  // OpTableFingerprint(): kernels go by op id
+  // Takes the device. The error says what is missing (a driver, a library, a
+  // device of that index) and how to get it.
+  absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceOptions& options);
+};
+
+using DevicePluginFn = const DevicePlugin* (*)();
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_DEVICE_PLUGIN_H_

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/fake_device/cuda_on_host.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
+#include "server/exec/cpu_device.h"
+
+namespace holdfast {
+namespace {
+
+// Device memory is host memory here.
+class HostContext final : public CudaContext {
+ public:
+  ~HostContext() override { FreeScratch(); }
+
+  // Filled with what is no number, so that nobody relies on zeros.
+  void* Scratch(size_t bytes) override {
+    constexpr size_t kAlignment = 256;
+    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* data = std::aligned_alloc(kAlignment, rounded);
+    if (data == nullptr) return nullptr;
+    std::memset(data, 0xfe, rounded);
+    scratch_.push_back(data);
+    return data;
+  }
+  void FreeScratch() {
+    for (void* data : scratch_) std::free(data);
+    scratch_.clear();
+  }
+
+  void* stream() const override { return nullptr; }
+  CudaLibraries& libraries() override { std::abort(); }
+  absl::Status CopyToHost(void* host, const void* device,
+                          size_t bytes) override {
+    return Copy(host, device, bytes);
+  }
+  absl::Status CopyToDevice(void* device, const void* host,
+                            size_t bytes) override {
+    return Copy(device, host, bytes);
+  }
+  absl::Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
+    return Copy(to, from, bytes);
+  }
+  absl::Status FillBytes(void* device, uint8_t value, size_t bytes) override {
+    std::memset(device, value, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status LaunchStatus() override { return absl::OkStatus(); }
+
+ private:
+  static absl::Status Copy(void* to, const void* from, size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
+
+  std::vector<void*> scratch_;
+};
+
+class CudaOnHost final : public Device {
+ public:
+  absl::string_view name() const override { return "cpu"; }
+  std::string description() const override { return "CUDA kernels on the CPU"; }
+  bool host_memory() const override { return true; }
+  std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override {
+    return cpu_->CreateMemory(shared);
+  }
+  absl::Status PinHost(void*, size_t) override { return absl::OkStatus(); }
+  void UnpinHost(void*) override {}
+  absl::StatusOr<StreamId> CreateStream() override { return 0; }
+  void DestroyStream(StreamId) override {}
+
+  absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
+                      absl::Span<const TensorView> inputs,
+                      absl::Span<const TensorView> outputs) override {
+    if (!HasKernel(attrs.schema())) {
+      return cpu_->Launch(0, philox, attrs, inputs, outputs);
+    }
+    context_.philox = philox;
+    absl::Status status = RunCudaOp(context_, attrs, inputs, outputs);
+    context_.carried = nullptr;
+    context_.FreeScratch();
+    return status;
+  }
+  absl::Status ComputeSizes(StreamId, const Attrs& attrs,
+                            absl::Span<const TensorView> inputs,
+                            absl::Span<int64_t> sizes) override {
+    context_.FreeScratch();
+    context_.carried = nullptr;
+    if (!HasKernel(attrs.schema())) {
+      return cpu_->ComputeSizes(0, attrs, inputs, sizes);
+    }
+    return CudaKernels().sizes[static_cast<int>(attrs.schema().id)](
+        context_, attrs, inputs, sizes);
+  }
+  absl::Status Copy(StreamId, CopyKind kind, void* to, const void* from,
+                    size_t bytes) override {
+    return cpu_->Copy(0, kind, to, from, bytes);
+  }
+  absl::Status CopyToHost(StreamId, void* host, const void* device,
+                          size_t bytes) override {
+    return cpu_->CopyToHost(0, host, device, bytes);
+  }
+  uint64_t RecordPoint(StreamId) override { return 0; }
+  bool PointPassed(uint64_t) override { return true; }
+  void WaitPoint(uint64_t) override {}
+  absl::Status StreamStatus(StreamId) override { return absl::OkStatus(); }
+  absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
+
+ private:
+  static bool HasKernel(const OpSchema& op) {
+    const int id = static_cast<int>(op.id);
+    const KernelTable& table = CudaKernels();
+    return table.kernels[id] != nullptr &&
+           (!op.has(kDataShape) || table.sizes[id] != nullptr);
+  }
+
+  const std::unique_ptr<Device> cpu_ = NewCpuDevice(1);
+  HostContext context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> NewCudaOnHost() {
+  return std::make_unique<CudaOnHost>();
+}
+
+}  // namespace holdfast

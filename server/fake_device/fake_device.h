@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// FakeDevice: an asynchronous device without hardware, for tests of all that
+// lies above a device. Each stream is a thread that runs the CPU's kernels some
+// time after they were launched. Its memory cannot be seen by the host: an
+// address is off by a constant that makes every use of it fault. What the
+// device does not copy when it is told to (specs, attributes, numbers) it does
+// not see later, and what it does (pinned memory) it sees as it is then.
+// Thread-safety: as Device.
+#ifndef HOLDFAST_SERVER_FAKE_DEVICE_FAKE_DEVICE_H_
+#define HOLDFAST_SERVER_FAKE_DEVICE_FAKE_DEVICE_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "kernels/device.h"
+
+namespace holdfast {
+
+class FakeStream;
+
+class FakeDevice final : public Device {
+ public:
+  // Work begins `lag` after it was enqueued, at the earliest. `executor` makes
+  // what a stream's kernels run on.
+  using MakeExecutor = std::unique_ptr<Device> (*)();
+  FakeDevice(absl::Duration lag, MakeExecutor executor);
+  ~FakeDevice() override;
+
+  // The CPU's: programs meet nothing but its asynchrony.
+  absl::string_view name() const override { return "cpu"; }
+  std::string description() const override { return "fake device"; }
+  bool host_memory() const override { return false; }
+
+  std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
+  absl::Status PinHost(void* base, size_t bytes) override;
+  void UnpinHost(void* base) override;
+
+  absl::StatusOr<StreamId> CreateStream() override;
+  void DestroyStream(StreamId stream) override;
+
+  absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
+                      absl::Span<const TensorView> inputs,
+                      absl::Span<const TensorView> outputs) override;
+  absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
+                            absl::Span<const TensorView> inputs,
+                            absl::Span<int64_t> sizes) override;
+  absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
+                    size_t bytes) override;
+  absl::Status CopyToHost(StreamId stream, void* host, const void* device,
+                          size_t bytes) override;
+
+  uint64_t RecordPoint(StreamId stream) override;
+  bool PointPassed(uint64_t point) override;
+  void WaitPoint(uint64_t point) override;
+  absl::Status StreamStatus(StreamId stream) override;
+  absl::Status Synchronize(StreamId stream) override;
+
+  // ---- for its memory
+  // Waits for every stream.
+  void SynchronizeAll();
+
+ private:
+  // Never null: work on a stream that was destroyed is a mistake of ours.
+  std::shared_ptr<FakeStream> Find(StreamId stream);
+  bool IsPinned(const void* host, size_t bytes);
+
+  const absl::Duration lag_;
+  const MakeExecutor make_executor_;
+  std::mutex mutex_;  // guards what follows
+  StreamId next_stream_ = 1;
+  std::map<StreamId, std::shared_ptr<FakeStream>> streams_;
+  std::map<const char*, size_t> pinned_;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_FAKE_DEVICE_FAKE_DEVICE_H_

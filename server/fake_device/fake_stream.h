@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// FakeStream: a thread that runs tasks in order, each no sooner than some time
+// after it was enqueued. Thread-safety: all methods from any thread, but for
+// cpu(): a task's, or anybody's after WaitFor(enqueued()).
+#ifndef HOLDFAST_SERVER_FAKE_DEVICE_FAKE_STREAM_H_
+#define HOLDFAST_SERVER_FAKE_DEVICE_FAKE_STREAM_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "kernels/device.h"
+
+namespace holdfast {
+
+class FakeStream {
+ public:
+  using Task = std::function<absl::Status(Device& cpu)>;
+
+  FakeStream(std::unique_ptr<Device> cpu, absl::Duration lag)
+      : cpu_(std::move(cpu)), lag_(lag), thread_([this] { Loop(); }) {}
+  // Runs what is enqueued first.
+  ~FakeStream() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void Enqueue(Task task) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tasks_.push_back({std::move(task), absl::Now() + lag_});
+    ++enqueued_;
+    changed_.notify_all();
+  }
+  uint64_t enqueued() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return enqueued_;
+  }
+  bool Passed(uint64_t count) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return done_ >= count;
+  }
+  void WaitFor(uint64_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= count; });
+  }
+  // The first error of a task; forgotten once told.
+  absl::Status TakeStatus() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(status_, absl::OkStatus());
+  }
+  Device& cpu() { return *cpu_; }
+
+ private:
+  struct Waiting {
+    Task task;
+    absl::Time start;
+  };
+
+  void Loop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      Waiting next = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      absl::SleepFor(next.start - absl::Now());
+      absl::Status status = next.task(*cpu_);
+      next.task = nullptr;  // what it held goes before anybody hears of it
+      lock.lock();
+      if (status_.ok()) status_ = std::move(status);
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  const std::unique_ptr<Device> cpu_;
+  const absl::Duration lag_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<Waiting> tasks_;
+  uint64_t enqueued_ = 0;
+  uint64_t done_ = 0;
+  bool stop_ = false;
+  absl::Status status_;
+  std::thread thread_;  // last: it uses all the rest
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_FAKE_DEVICE_FAKE_STREAM_H_

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// libholdfast_fake.so: the fake device as the daemon opens any device, for
+// tests: holdfastd --device=fake. $HOLDFAST_FAKE_LAG_US: microseconds that
+// work waits before it begins. $HOLDFAST_FAKE_KERNELS: cpu, or cuda for the
+// CUDA kernels' sources compiled for the host.
+#include <stdlib.h>
+
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/device_plugin.h"
+#include "ops/op_schema.h"
+#include "server/exec/cpu_device.h"
+#include "server/fake_device/cuda_on_host.h"
+#include "server/fake_device/fake_device.h"
+
+namespace holdfast {
+namespace {
+
+std::unique_ptr<Device> NewCpu() { return NewCpuDevice(1); }
+
+absl::StatusOr<std::unique_ptr<Device>> Open(const DeviceOptions& options) {
+  if (options.index != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("[device] there is one fake device, of index 0. Got ",
+                     options.index, "."));
+  }
+  int lag = 20;
+  const char* wish = getenv("HOLDFAST_FAKE_LAG_US");
+  if (wish != nullptr && (!absl::SimpleAtoi(wish, &lag) || lag < 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[device] HOLDFAST_FAKE_LAG_US must be a number >= 0. Got '", wish,
+        "'."));
+  }
+  const char* kernels = getenv("HOLDFAST_FAKE_KERNELS");
+  const absl::string_view chosen = kernels == nullptr ? "cpu" : kernels;
+  if (chosen != "cpu" && chosen != "cuda") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[device] HOLDFAST_FAKE_KERNELS must be cpu or cuda. Got '", chosen,
+        "'."));
+  }
+  return std::make_unique<FakeDevice>(
+      absl::Microseconds(lag), chosen == "cuda" ? &NewCudaOnHost : &NewCpu);
+}
+
+}  // namespace
+}  // namespace holdfast
+
+extern "C" const holdfast::DevicePlugin* holdfast_device_plugin() {
+  static const holdfast::DevicePlugin plugin = {
+      holdfast::kDevicePluginVersion, "fake", holdfast::OpTableFingerprint(),
+      &holdfast::Open};
+  return &plugin;
+}

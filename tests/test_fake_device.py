@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon on an asynchronous device (server/fake_device) that runs the CUDA
+kernels' sources, compiled for the host: every op case, 16-bit floats, and programs
+that read, write and free under way."""
+
+import subprocess
+
+import numpy as np
+import pytest
+from all_op_cases import CASES
+
+import holdfast
+from holdfast.daemon import Daemon, find_daemon
+
+FORWARD = [pytest.param(c, id=c.name) for c in CASES if not c.random]
+
+
+@pytest.fixture(scope="module")
+def fake_daemon():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
+        with Daemon("--device=fake") as running:
+            yield running
+
+
+@pytest.fixture(scope="module", params=["shm", "grpc"])
+def fake(request, fake_daemon):
+    address = fake_daemon.address(request.param)
+    with holdfast.connect(address, default=False) as session:
+        yield session
+
+
+@pytest.fixture
+def torch(fake):
+    """The package, connected to the fake device."""
+    holdfast.set_default_session(fake)
+    holdfast.manual_seed(0)
+    return holdfast
+
+
+@pytest.fixture(scope="module")
+def local_session(fake_daemon):
+    with holdfast.connect(fake_daemon.shm_address, default=False) as session:
+        yield session
+
+
+@pytest.fixture
+def local(local_session):
+    """The same, over shared memory alone."""
+    holdfast.set_default_session(local_session)
+    holdfast.manual_seed(0)
+    return holdfast
+
+
+def single(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+@pytest.mark.parametrize("case", FORWARD)
+def test_forward(local, case):
+    arrays = case.arrays()
+    with np.errstate(all="ignore"):
+        expected = np.asarray(case.reference(*arrays))
+    precisions = [(np.float64, 1e-10), (np.float32, 1e-4)]
+    if not any(a.dtype == np.float64 for a in arrays):
+        precisions = precisions[1:]
+    for dtype, tolerance in precisions:
+        cast = [a.astype(dtype) if a.dtype == np.float64 else a for a in arrays]
+        tensors = [local.from_numpy(np.array(a, order="C")) for a in cast]
+        got = single(case.ours(local, *tensors)).detach().numpy()
+        assert got.shape == expected.shape
+        if expected.dtype.kind in "bi" and case.op in ("floor_divide", "to"):
+            continue  # truncation differs by rounding
+        np.testing.assert_allclose(got, expected, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.random], ids=lambda c: c.op)
+def test_random_numbers_are_the_cpus(torch, case, daemon):
+    torch.manual_seed(11)
+    ours = single(case.ours(torch)).numpy()
+    with holdfast.connect(daemon.shm_address, default=False) as cpu:
+        holdfast.set_default_session(cpu)
+        torch.manual_seed(11)
+        expected = single(case.ours(torch)).numpy()
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(ours, expected, 1e-5, 1e-6)
+        else:
+            np.testing.assert_array_equal(ours, expected)
+
+
+def train(torch):
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 8)
+    y = torch.arange(32) % 4
+    losses = []
+    for _ in range(20):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return [loss.item() for loss in losses]
+
+
+def test_training_goes_as_on_the_cpu(torch, daemon):
+    ours = train(torch)
+    with holdfast.connect(daemon.shm_address, default=False) as cpu:
+        holdfast.set_default_session(cpu)
+        np.testing.assert_allclose(ours, train(torch), 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda t, x: x.exp(),
+        lambda t, x: x + x.t(),
+        lambda t, x: x.sum(0),
+        lambda t, x: x.softmax(1),
+        lambda t, x: x @ x.t(),
+        lambda t, x: x.max(1)[0],
+        lambda t, x: x.cumsum(1),
+        lambda t, x: t.nn.functional.gelu(x),
+        lambda t, x: t.nn.functional.layer_norm(x, (65,)),
+        lambda t, x: x[x > 0].sum(),
+    ],
+)
+def test_16_bit_floats(torch, dtype, op):
+    array = np.random.default_rng(0).standard_normal((65, 65)).astype(np.float32)
+    kind = getattr(torch, dtype)
+    x = torch.from_numpy(array).to(kind)
+    got = op(torch, x)
+    assert got.dtype == kind
+    expected = op(torch, x.float()).to(kind).float().numpy()
+    np.testing.assert_allclose(got.float().numpy(), expected, 0.02, 0.02)
+
+
+def test_arrays_are_copies(torch):
+    array = np.arange(100_000, dtype=np.float32)
+    x = torch.from_numpy(array)
+    y = x * 2
+    before = y.numpy()
+    y.add_(1)
+    np.testing.assert_array_equal(before, array * 2)
+    np.testing.assert_array_equal(y.numpy(), array * 2 + 1)
+    np.testing.assert_array_equal(y[::7].numpy(), (array * 2 + 1)[::7])
+
+
+def test_large_uploads_in_a_row(torch):
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(300_000) for _ in range(20)]
+    tensors = [torch.from_numpy(a) for a in arrays]
+    for a, t in zip(arrays, tensors):
+        np.testing.assert_array_equal(t.numpy(), a)
+
+
+def test_a_bad_index_is_an_error_of_its_op(torch):
+    x = torch.zeros(3)
+    bad = x[torch.tensor([0, 5])]
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        (bad + 1).numpy()
+    x.index_add_(0, torch.tensor([7]), torch.ones(1))
+    with pytest.raises(IndexError, match="index 7"):
+        x.numpy()
+    np.testing.assert_array_equal(x.numpy(), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--device=nothing"], "libholdfast_nothing.so"),
+        (["--device=fake:3"], "one fake device"),
+        (["--device=gpu!"], "--device must be"),
+        (["--device=cuda", "--device_library=/nowhere.so"], "/nowhere.so"),
+    ],
+)
+def test_a_device_that_is_not_there_ends_the_daemon(flags, message, tmp_path):
+    result = subprocess.run(
+        [find_daemon(), f"--socket={tmp_path}/d.sock", *flags],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 1
+    assert message in result.stderr
