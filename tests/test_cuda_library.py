@@ -10,7 +10,7 @@ import cuda_ops
 import pytest
 
 # Take one away with each kernel that is added; never add.
-MISSING = 46
+MISSING = 33
 
 CUDA_LIBRARY = pathlib.Path(
     os.environ.get("HOLDFAST_PLUGIN_PATH", "."), "libholdfast_cuda.so"

@@ -74,6 +74,10 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::threshold,
                              OpId::softsign,
                              OpId::activation_backward,
+                             OpId::conv2d,
+                             OpId::conv3d,
+                             OpId::conv2d_backward_input,
+                             OpId::conv3d_backward_input,
                              OpId::special_function,
                              OpId::count_nonzero};
 

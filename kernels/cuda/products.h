@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
 namespace holdfast {
@@ -23,6 +25,12 @@ struct Products {
 
   int64_t count() const { return NumElements(batch); }
 };
+
+// out = a b, or out + a b with `add`, for all of the batch; integers wrap.
+// Operands and result are of one type; the result is contiguous (matmul.cc).
+absl::Status RunProducts(KernelContext& context, const Products& p,
+                         const TensorView& a, const TensorView& b, bool add,
+                         const TensorView& out);
 
 // A batch dimension of an operand; 0 for missing and for broadcast ones.
 inline int64_t ProductBatchStride(const TensorSpec& spec, int matrix_rank,
