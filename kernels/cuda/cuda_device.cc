@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/kernel_table.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {
