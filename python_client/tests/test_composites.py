@@ -203,8 +203,6 @@ def test_dtype_conversions(torch):
     assert x.cpu() is x
     with pytest.raises(RuntimeError, match="cuda"):
         x.cuda()
-    with pytest.raises(NotImplementedError, match="default dtype"):
-        torch.set_default_dtype(torch.float64)
 
 
 def test_properties(torch):
