@@ -105,7 +105,10 @@ class InvariantDivisor {
            sign;
   }
   HOLDFAST_INLINE int64_t Rest(int64_t x, int64_t quotient) const {
-    return x - quotient * divisor_;
+    // Unsigned: the product of a floor may lie below the smallest number.
+    return static_cast<int64_t>(static_cast<uint64_t>(x) -
+                                static_cast<uint64_t>(quotient) *
+                                    static_cast<uint64_t>(divisor_));
   }
   // All ones where a floor is one less than the quotient, else 0.
   HOLDFAST_INLINE int64_t Down(int64_t rest) const {
