@@ -185,6 +185,21 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::Status Synchronize(
       const std::function<bool()>& interrupted) = 0;
 
+  // ---- sharing with other sessions of the daemon
+
+  // A token by which another session opens the tensor's storage; waits until
+  // what was sent before is done. The token is good while some session has the
+  // storage; with `hold` also until OpenShared ends the hold or this session
+  // ends, whatever tensors die before.
+  virtual absl::StatusOr<std::string> Share(
+      const Tensor& tensor, bool hold,
+      const std::function<bool()>& interrupted) = 0;
+  // A leaf over the storage with that token. An unknown token or a spec that
+  // does not fit is an error of the first read, as for ops.
+  virtual absl::StatusOr<Tensor> OpenShared(const std::string& token,
+                                            TensorSpec spec,
+                                            bool release_hold) = 0;
+
   // ---- profiling
 
   // Notes from now on what is submitted and executed. Over gRPC it waits for

@@ -94,6 +94,12 @@ class SessionCore final : public Session {
                       const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
 
+  absl::StatusOr<std::string> Share(
+      const Tensor& tensor, bool hold,
+      const std::function<bool()>& interrupted) override;
+  absl::StatusOr<Tensor> OpenShared(const std::string& token, TensorSpec spec,
+                                    bool release_hold) override;
+
   absl::Status StartProfile(const ProfileOptions& options,
                             const std::function<bool()>& interrupted) override;
   absl::StatusOr<Profile> StopProfile(
@@ -123,9 +129,11 @@ class SessionCore final : public Session {
 
  private:
   struct PendingRead {
-    bool barrier = false;    // no value, only "everything before is done"
-    bool spec_only = false;  // no value, only the sizes
-    bool profile = false;    // a ProfileChunk's bytes
+    bool barrier = false;     // no value, only "everything before is done"
+    bool spec_only = false;   // no value, only the sizes
+    bool profile = false;     // a ProfileChunk's bytes
+    bool share = false;       // a token
+    bool held_share = false;  // with `share`: Read.hold
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
     Tensor copy;                       // a placed read of a copy of it
@@ -294,6 +302,9 @@ class SessionCore final : public Session {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<wire::ProfileChunk> ReadChunk(
       const std::function<bool()>& interrupted, ClockOffset* clock);
+
+  // Unimplemented: the daemon is too old to share tensors.
+  absl::Status CheckShares() const;  // session_sharing.cc
 
   // ---- session_reads.cc
   // One turn of a waiting thread: takes in events, or lets another do it.

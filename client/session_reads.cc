@@ -70,6 +70,8 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   message->set_place(place);
   message->set_spec_only(read->spec_only);
   message->set_profile(read->profile);
+  message->set_share(read->share);
+  message->set_hold(read->held_share);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(reads_mutex_);
@@ -100,12 +102,11 @@ absl::StatusOr<uint64_t> SessionCore::StartRead(const Tensor& tensor,
   auto read = std::make_unique<PendingRead>();
   read->spec = tensor->spec();
   uint64_t handle = tensor->handle();
-  if (!local_) {
-    place = false;
-  } else if (place && !hello_.device_memory()) {
+  const bool mapped = local_ && !tensor->storage()->memory().foreign;
+  if (place && mapped && !hello_.device_memory()) {
     read->hold = std::make_unique<ExportHold>(tensor, &exports_);
-  } else if (static_cast<uint64_t>(tensor->spec().nbytes()) >
-             hello_.inline_limit()) {
+  } else if (local_ && static_cast<uint64_t>(tensor->spec().nbytes()) >
+                           hello_.inline_limit()) {
     // Too large for the ring: a copy on the server that only we look at.
     const Attrs clone(&GetOp(OpId::clone));
     status = Apply(clone, {&tensor, 1}, /*inplace=*/false, /*record=*/false,
@@ -293,7 +294,7 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
     value->spec = *std::move(spec);
     return absl::OkStatus();
   }
-  if (read.profile) {  // however many bytes they are
+  if (read.profile || read.share) {  // however many bytes they are
     read.spec = ContiguousSpec(DType::kUInt8,
                                {static_cast<int64_t>(result.data().size())});
   }

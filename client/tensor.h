@@ -48,6 +48,14 @@ struct StorageState final : public RefCounted {
   uint32_t own_version = 0;
   RefPtr<StorageState> counted_by;  // null: itself
 
+  // Memory of another session, which is read by copy: it cannot be mapped.
+  bool foreign = false;
+  // Another session may have it.
+  std::atomic<bool> shared{false};
+
+  // Kept for the language layer, which may tie other memory to this.
+  std::shared_ptr<void> mirror;
+
   // Arrays and buffers that look at the memory now.
   std::atomic<int32_t> exports{0};
   // Whose memory this is, after `detach`; null: its own.

@@ -12,6 +12,8 @@ namespace holdfast {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr char kServerName[] = "holdfastd 0.1.0";
+// HelloReply.features.
+inline constexpr char kFeatureShare[] = "share";
 
 }  // namespace holdfast
 

@@ -36,8 +36,12 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     : device_(device),
       sink_(sink),
       options_(options),
-      memory_(device->CreateMemory(options.local && device->host_memory()),
-              options.memory_limit_bytes, options.stream),
+      owned_memory_(std::make_shared<CachingAllocator>(
+          device->CreateMemory(options.local && device->host_memory()),
+          options.memory_limit_bytes, options.stream)),
+      memory_(*owned_memory_),
+      shared_(options.shared != nullptr ? options.shared
+                                        : std::make_shared<SharedStorages>()),
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
              options.stream),
       runner_(device, options.stream, &memory_,
@@ -105,6 +109,8 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return absl::OkStatus();
     case v1::Command::kProfile:
       return ApplyProfile(command.profile());
+    case v1::Command::kOpen:
+      return ApplyOpen(command.open());
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }
@@ -397,6 +403,7 @@ void Executor::Reattach() {
   reads_.clear();  // nobody asks for them any more
   while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
   store_.Clear();
+  shared_->ReleaseAll(this);
   unreported_ = nullptr;
   profiling_ = false;
   profile_.reset();

@@ -32,6 +32,7 @@
 #include "server/exec/host_staging.h"
 #include "server/exec/op_runner.h"
 #include "server/exec/profile_buffer.h"
+#include "server/exec/shared_storages.h"
 #include "server/exec/tensor_store.h"
 #include "server/memory/caching_allocator.h"
 
@@ -59,6 +60,8 @@ class Executor {
     uint64_t memory_limit_bytes = 0;
     uint64_t inline_limit_bytes = 1 << 20;
     StreamId stream = 0;  // the device's; the executor destroys it
+    // The daemon's; null: one of its own.
+    std::shared_ptr<SharedStorages> shared;
   };
   // `device` and `sink` must outlive the executor.
   Executor(Device* device, ReplySink* sink, Options options);
@@ -104,6 +107,7 @@ class Executor {
   // First handle that was never promised.
   uint64_t next_handle() const { return highest_handle_ + 1; }
   size_t tensors() const { return store_.size(); }
+  uint64_t op_sequence() const { return op_sequence_; }
   uint64_t ops_run() const { return runner_.ops_run(); }
 
  private:
@@ -144,6 +148,17 @@ class Executor {
   absl::Status ApplyBackwardAnswer(const v1::BackwardAnswer& answer);
   absl::Status ApplyRead(const v1::Read& read);
   absl::Status ApplyKeep(const v1::Keep& keep);
+
+  // ---- executor_sharing.cc
+  absl::Status ApplyOpen(const v1::Open& open);
+  absl::StatusOr<RefPtr<Tensor>> OpenShared(const v1::Open& open);
+  // Replies with the token of the tensor's storage.
+  void ShareStorage(const v1::Read& read, const Value& tensor,
+                    v1::ReadResult* result);
+  // Is it another session's memory, which our client cannot map?
+  bool IsForeign(const Storage& storage) const {
+    return storage.allocator() != &memory_;
+  }
 
   // ---- executor_profile.cc
   absl::Status ApplyProfile(const v1::Profile& request);
@@ -206,7 +221,9 @@ class Executor {
   Device* const device_;
   ReplySink* const sink_;
   const Options options_;
-  CachingAllocator memory_;             // outlives every tensor below
+  const std::shared_ptr<CachingAllocator> owned_memory_;
+  CachingAllocator& memory_;  // outlives every tensor below
+  const std::shared_ptr<SharedStorages> shared_;
   std::optional<HostStaging> staging_;  // where host code cannot see memory_
   CachingAllocator guard_;              // memory that the client does not see
   OpRunner runner_;

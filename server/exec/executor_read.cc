@@ -40,6 +40,8 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
   if (failure != nullptr) {
     ReportFailure(*failure, result.mutable_status());
     ListLost(*failure, &result);
+  } else if (read.share()) {
+    ShareStorage(read, *tensor, &result);
   } else if (absl::Status s = FillRead(read, *tensor, &result, &arrived);
              !s.ok()) {
     result.clear_value();
@@ -102,7 +104,7 @@ absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
   const Tensor* source = AsTensor(tensor);
   absl::Status s = device_->Synchronize(options_.stream);
   if (!s.ok()) return s;
-  if (read.place() && options_.local) {
+  if (read.place() && options_.local && !IsForeign(*source->storage())) {
     const MemoryBlock& block = source->storage()->block();
     result->mutable_place()->set_segment(block.segment);
     result->mutable_place()->set_offset(block.offset);

@@ -45,6 +45,8 @@ class OpRunner final : public OpSink {
   // Everything runs on `stream`.
   OpRunner(Device* device, StreamId stream, CachingAllocator* allocator,
            CachingAllocator* guard);
+  // From now on there is memory that some client can write.
+  void set_guard(CachingAllocator* guard) { guard_ = guard; }
 
   absl::StatusOr<Values> Emit(const Attrs& attrs,
                               absl::Span<const Value> inputs, bool record,
@@ -99,7 +101,7 @@ class OpRunner final : public OpSink {
   Device* const device_;
   const StreamId stream_;
   CachingAllocator* const allocator_;
-  CachingAllocator* const guard_;
+  CachingAllocator* guard_;
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t ops_run_ = 0;

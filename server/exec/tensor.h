@@ -9,17 +9,28 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "autograd/variable.h"
 #include "kernels/kernel.h"
 #include "ops/ref_counted.h"
 #include "ops/tensor_spec.h"
+#include "server/exec/shared_storages.h"
 #include "server/memory/caching_allocator.h"
 
 namespace holdfast {
 
-// Owns one block; frees it into its allocator, which must outlive it.
+// What a storage that other sessions may open has beside its block.
+struct StorageSharing {
+  std::string token;
+  std::shared_ptr<SharedStorages> table;
+  // The session that made it may end first.
+  std::shared_ptr<CachingAllocator> allocator;
+};
+
+// Owns one block; frees it into its allocator, which must outlive it unless the
+// storage is shared.
 class Storage final : public RefCounted {
  public:
   Storage(CachingAllocator* allocator, MemoryBlock* block)
@@ -28,6 +39,13 @@ class Storage final : public RefCounted {
   char* data() const { return static_cast<char*>(block_->data); }
   size_t bytes() const { return block_->bytes; }
   const MemoryBlock& block() const { return *block_; }
+  const CachingAllocator* allocator() const { return allocator_; }
+
+  // Null: no other session can have it.
+  const StorageSharing* sharing() const { return sharing_.get(); }
+  void set_sharing(std::unique_ptr<StorageSharing> sharing) {
+    sharing_ = std::move(sharing);
+  }
 
   // What a local client maps where it cannot map the storage itself: a copy of
   // it in host memory (HostStaging), which goes with it.
@@ -38,12 +56,16 @@ class Storage final : public RefCounted {
   const char* last_writer = "";
 
  protected:
-  ~Storage() override { allocator_->Free(block_); }
+  ~Storage() override {
+    if (sharing_ != nullptr) sharing_->table->Forget(sharing_->token);
+    allocator_->Free(block_);
+  }
 
  private:
   CachingAllocator* const allocator_;
   MemoryBlock* const block_;
   RefPtr<Storage> mirror_;
+  std::unique_ptr<StorageSharing> sharing_;
 };
 
 // How often a tensor was written, and by what.

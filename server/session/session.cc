@@ -9,6 +9,7 @@
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
 #include "proto/convert.h"
+#include "proto/version.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -33,6 +34,7 @@ Session::Session(Device* device, Options options)
   exec.memory_limit_bytes = options_.memory_limit_bytes;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
   exec.stream = options_.stream;
+  exec.shared = options_.shared;
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
   // Until the first connection: as long as a connection may take.
@@ -130,6 +132,7 @@ v1::SessionStats Session::Stats() const {
   stats.set_bytes_cached(memory.cached);
   stats.set_peak_bytes_in_use(memory.peak_in_use);
   stats.set_tensors(tensors_.load(std::memory_order_relaxed));
+  stats.set_op_sequence(op_sequence_.load(std::memory_order_relaxed));
   stats.set_ops(ops_.load(std::memory_order_relaxed));
   stats.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
   return stats;
@@ -213,6 +216,7 @@ void Session::RunSome(const Slice& slice) {
   if (!status.ok()) End(status);
   tensors_.store(executor_->tensors(), std::memory_order_relaxed);
   ops_.store(executor_->ops_run(), std::memory_order_relaxed);
+  op_sequence_.store(executor_->op_sequence(), std::memory_order_relaxed);
 }
 
 absl::Status Session::TakeBatch() {
@@ -346,6 +350,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
   reply->set_session_id(options_.id);
+  reply->add_features(kFeatureShare);
   for (int id = 0; id < kNumOps; ++id) {
     const GradRule* rule = FindGradRule(static_cast<OpId>(id));
     if (rule != nullptr && rule->saved_inputs == 0 &&

@@ -43,6 +43,7 @@ class Session : public std::enable_shared_from_this<Session>,
     std::function<std::shared_ptr<Session>(const std::string& token)>
         find_session;
     StreamId stream = 0;  // of Device::CreateStream; the session destroys it
+    std::shared_ptr<SharedStorages> shared;  // see Executor::Options
   };
   Session(Device* device, Options options);
   ~Session();
@@ -145,7 +146,7 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<int64_t> expires_us_{0};
   std::atomic<double> grace_seconds_;
   // Mirrors for Stats.
-  std::atomic<uint64_t> tensors_{0}, ops_{0};
+  std::atomic<uint64_t> tensors_{0}, ops_{0}, op_sequence_{0};
   std::atomic<double> device_seconds_{0};
   std::atomic<const char*> transport_{""};
 

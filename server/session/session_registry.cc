@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/session/session_registry.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "proto/convert.h"
 #include "proto/version.h"
 #include "server/exec/op_runner.h"
+#include "server/exec/shared_storages.h"
 #include "server/exec/worker.h"
 #include "server/session/session.h"
 #include "spdlog/spdlog.h"
@@ -22,17 +21,6 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kMaxTextBytes = 256;  // names a client gives
-
-// 128 bits nobody can guess.
-std::string NewToken() {
-  char bytes[16];
-  size_t done = 0;
-  while (done < sizeof bytes) {
-    const ssize_t n = getrandom(bytes + done, sizeof bytes - done, 0);
-    if (n > 0) done += n;
-  }
-  return absl::BytesToHexString(absl::string_view(bytes, sizeof bytes));
-}
 
 absl::Status CheckVersion(const v1::HelloRequest& request) {
   if (request.min_version() <= kProtocolVersion &&
@@ -52,6 +40,7 @@ SessionRegistry::SessionRegistry(Device* device, Worker* worker,
                                  ServerLimits limits)
     : device_(device),
       worker_(worker),
+      shared_(std::make_shared<SharedStorages>()),
       limits_(limits),
       started_(absl::Now()) {}
 
@@ -146,7 +135,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   }
   Session::Options options;
   options.id = next_id_++;
-  options.token = NewToken();
+  options.token = absl::BytesToHexString(NewSecret());
   options.name = request.session_name();
   options.client = request.client();
   options.local = local;
@@ -160,6 +149,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   absl::StatusOr<StreamId> stream = device_->CreateStream();
   if (!stream.ok()) return stream.status();
   options.stream = *stream;
+  options.shared = shared_;
   auto session = std::make_shared<Session>(device_, options);
   by_token_[options.token] = session;
   worker_->Post([this, session] { worker_->Add(session); });

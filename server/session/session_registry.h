@@ -24,6 +24,7 @@ namespace holdfast {
 
 class Device;
 class Session;
+class SharedStorages;
 class Worker;
 
 struct ServerLimits {
@@ -83,6 +84,7 @@ class SessionRegistry {
 
   Device* const device_;
   Worker* const worker_;
+  const std::shared_ptr<SharedStorages> shared_;
   const ServerLimits limits_;
   const absl::Time started_;
   std::mutex mutex_;  // guards what follows
