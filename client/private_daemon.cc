@@ -76,8 +76,10 @@ absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path) {
   std::vector<std::string> candidates = {daemon_path};
   const std::string own = OwnFolder();
   if (!own.empty()) {
-    for (const char* place : {"/holdfastd", "/bin/holdfastd",
-                              "/../bin/holdfastd", "/../holdfastd"}) {
+    // The last: where the wheel holdfast-server puts it.
+    for (const char* place :
+         {"/holdfastd", "/bin/holdfastd", "/../bin/holdfastd", "/../holdfastd",
+          "/../holdfast_server/bin/holdfastd"}) {
       candidates.push_back(own + place);
     }
   }
@@ -90,8 +92,9 @@ absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path) {
   }
   return absl::NotFoundError(
       "[connect] no daemon runs on this machine, and none can be started: "
-      "there is no holdfastd next to the library or on PATH. Install it (the "
-      "bundle's bin/holdfastd), name it in HOLDFAST_DAEMON, or connect to "
+      "there is no holdfastd next to the library or on PATH. Install one "
+      "(pip install holdfast-server), name it in HOLDFAST_DAEMON, or connect "
+      "to "
       "one elsewhere: connect(\"host:port\") or HOLDFAST_ADDRESS.");
 }
 

@@ -23,6 +23,7 @@ _SESSION = {
     10: ("device_seconds", float),
     11: ("queued_batches", int),
     12: ("peak_bytes_in_use", int),
+    13: ("op_sequence", int),
 }
 _OP = {
     1: ("name", str),

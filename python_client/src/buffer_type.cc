@@ -22,6 +22,8 @@ struct Exported {
   ReadValue value;
   char* data;   // first element
   bool shared;  // the tensor's own memory
+  const char* format;
+  Py_ssize_t itemsize;
   std::vector<Py_ssize_t> shape;
   std::vector<Py_ssize_t> strides;  // bytes
 };
@@ -47,11 +49,11 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->buf = exported.data;
   view->len = static_cast<Py_ssize_t>(spec.nbytes());
   view->readonly = 0;
-  view->itemsize = static_cast<Py_ssize_t>(ItemSize(spec.dtype));
+  view->itemsize = exported.itemsize;
   view->format = (flags & PyBUF_FORMAT) != 0
-                     ? const_cast<char*>(BufferFormat(spec.dtype))
+                     ? const_cast<char*>(exported.format)
                      : nullptr;
-  view->ndim = spec.rank();
+  view->ndim = static_cast<int>(exported.shape.size());
   view->shape = (flags & PyBUF_ND) != 0 ? exported.shape.data() : nullptr;
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES
                       ? exported.strides.data()
@@ -91,6 +93,26 @@ PyRef NextOwner(PyObject* object) {
   return PyRef();
 }
 
+std::unique_ptr<Exported> Export(const Tensor& tensor, ReadValue value) {
+  auto exported = std::make_unique<Exported>();
+  const TensorSpec& spec = value.spec;
+  exported->tensor = tensor;
+  exported->itemsize = static_cast<Py_ssize_t>(ItemSize(spec.dtype));
+  exported->format = BufferFormat(spec.dtype);
+  exported->data = static_cast<char*>(const_cast<void*>(value.data)) +
+                   spec.offset * exported->itemsize;
+  exported->shared = value.placed;
+  exported->value = std::move(value);
+  return exported;
+}
+
+PyObject* Wrap(std::unique_ptr<Exported> exported) {
+  PyTensorBuffer* object = PyObject_New(PyTensorBuffer, g_type);
+  if (object == nullptr) return nullptr;
+  object->exported = exported.release();
+  return reinterpret_cast<PyObject*>(object);
+}
+
 }  // namespace
 
 bool InitBufferType() {
@@ -110,23 +132,35 @@ PyObject* NewBuffer(const Tensor& tensor) {
 }
 
 PyObject* NewBuffer(const Tensor& tensor, ReadValue value) {
-  auto exported = std::make_unique<Exported>();
-  const TensorSpec& spec = value.spec;
-  const auto itemsize = static_cast<Py_ssize_t>(ItemSize(spec.dtype));
-  exported->tensor = tensor;
-  exported->data = static_cast<char*>(const_cast<void*>(value.data)) +
-                   spec.offset * itemsize;
-  exported->shared = value.placed;
+  std::unique_ptr<Exported> exported = Export(tensor, std::move(value));
+  const TensorSpec& spec = exported->value.spec;
   for (size_t i = 0; i < spec.shape.size(); ++i) {
     exported->shape.push_back(static_cast<Py_ssize_t>(spec.shape[i]));
     exported->strides.push_back(static_cast<Py_ssize_t>(spec.strides[i]) *
-                                itemsize);
+                                exported->itemsize);
   }
-  exported->value = std::move(value);
-  PyTensorBuffer* object = PyObject_New(PyTensorBuffer, g_type);
-  if (object == nullptr) return nullptr;
-  object->exported = exported.release();
-  return reinterpret_cast<PyObject*>(object);
+  return Wrap(std::move(exported));
+}
+
+PyObject* NewByteBuffer(const Tensor& tensor) {
+  if (!Settle(tensor)) return nullptr;
+  if (!tensor->spec().contiguous()) {
+    PyErr_SetString(PyExc_ValueError, "the tensor is not contiguous");
+    return nullptr;
+  }
+  ReadValue value;
+  if (!ReadTensor(tensor, true, &value)) return nullptr;
+  return NewByteBuffer(tensor, std::move(value));
+}
+
+PyObject* NewByteBuffer(const Tensor& tensor, ReadValue value) {
+  std::unique_ptr<Exported> exported = Export(tensor, std::move(value));
+  exported->shape.push_back(
+      static_cast<Py_ssize_t>(exported->value.spec.nbytes()));
+  exported->strides.push_back(1);
+  exported->format = "B";
+  exported->itemsize = 1;
+  return Wrap(std::move(exported));
 }
 
 Tensor TensorBehind(PyObject* array, const char** first_element) {

@@ -16,6 +16,10 @@ bool InitBufferType();
 
 // Waits for the tensor.
 PyObject* NewBuffer(const client::Tensor& tensor);
+// Waits for the tensor, and shows its bytes in one dimension, whatever their
+// type. ValueError if it is not contiguous.
+PyObject* NewByteBuffer(const client::Tensor& tensor);
+PyObject* NewByteBuffer(const client::Tensor& tensor, client::ReadValue value);
 // Around memory that is already there (Session::PutShared).
 PyObject* NewBuffer(const client::Tensor& tensor, client::ReadValue value);
 

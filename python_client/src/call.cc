@@ -4,6 +4,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
+#include "python_client/src/array_mirror.h"
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
@@ -30,15 +31,27 @@ Session* SessionFor(absl::Span<const Tensor> inputs) {
   return DefaultSession();
 }
 
-// Whether the session will wait: for memory that a program looks at, or for
+// Whether the session may wait: for memory that a program looks at, or for
 // sizes that depend on data.
 bool Waits(absl::Span<const Tensor> inputs) {
   for (const Tensor& input : inputs) {
-    if (input && (input->storage()->exported() || input->pending())) {
+    if (input && (input->storage()->exported() || input->pending() ||
+                  IsMirrored(input))) {
       return true;
     }
   }
   return false;
+}
+
+// Shows arrays what the op wrote into the tensors made of them.
+bool PushWritten(const OpSchema& schema, absl::Span<const Tensor> inputs,
+                 bool inplace) {
+  if (!inplace && !schema.has(kMutates)) return true;
+  const size_t count = inplace ? 1 : inputs.size();
+  for (const Tensor& input : inputs.first(count)) {
+    if (input && !PushMirror(input)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -75,9 +88,15 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     for (const Tensor& input : held) {
       if (input && !Settle(input)) return false;
     }
+    if (!PullMirrors(held)) return false;
     const bool record = g_grad_enabled;
-    ScopedGilRelease unlocked;
-    status = session->Apply(attrs, held, inplace, record, outputs, random);
+    {
+      ScopedGilRelease unlocked;
+      status = session->Apply(attrs, held, inplace, record, outputs, random);
+    }
+    if (status.ok() && !PushWritten(attrs.schema(), held, inplace)) {
+      return false;
+    }
   } else {
     status =
         session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs, random);

@@ -13,6 +13,7 @@
 #include "python_client/src/op_function.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/session_binding.h"
+#include "python_client/src/sharing_binding.h"
 #include "python_client/src/size_type.h"
 #include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_factory.h"
@@ -45,6 +46,8 @@ PyMethodDef* ModuleFunctions() {
       {"record_function", RecordFunction, METH_VARARGS, nullptr},
       {"register_hook", RegisterHook, METH_VARARGS, nullptr},
       {"remove_hook", RemoveHook, METH_VARARGS, nullptr},
+      {"share", Share, METH_VARARGS, nullptr},
+      {"open_shared", OpenShared, METH_VARARGS, nullptr},
       {"restore_output", RestoreOutput, METH_VARARGS, nullptr},
       {"grad", Grad, METH_VARARGS, nullptr},
       {"depends_on_others", DependsOnOthers, METH_VARARGS, nullptr},

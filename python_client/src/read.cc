@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "python_client/src/array_mirror.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/tensor_type.h"
 
@@ -63,6 +64,7 @@ bool WaitForSizes(const Tensor& tensor) {
 
 bool ReadTensor(const Tensor& tensor, bool place, ReadValue* value) {
   if (!Settle(tensor)) return false;
+  if (IsMirrored(tensor) && !PullMirrors({&tensor, 1})) return false;
   // Held beyond the tensor, which another thread may drop while we wait.
   const std::shared_ptr<Session> session = tensor->session();
   absl::StatusOr<uint64_t> id = session->StartRead(tensor, place);

@@ -196,6 +196,10 @@ PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(SessionOf(self).id());
 }
 
+PyObject* OpSequence(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(SessionOf(self).last_op_sequence());
+}
+
 PyMethodDef g_methods[] = {
     {"close", AsPyCFunction(SessionClose), METH_VARARGS | METH_KEYWORDS,
      "close($self, /, keep=False)\n--\n\n"
@@ -223,6 +227,8 @@ PyGetSetDef g_properties[] = {
     {"device", Device, nullptr, "Where tensors live, \"cpu\".", nullptr},
     {"server", Server, nullptr, "The daemon's name and version.", nullptr},
     {"id", Id, nullptr, "The session's number in `holdfast status`.", nullptr},
+    {"_op_sequence", OpSequence, nullptr, "Commands submitted so far.",
+     nullptr},
     {"closed", Closed, nullptr, "True once the session has ended.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "python_client/src/argument.h"
+#include "python_client/src/array_mirror.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_format.h"
 #include "python_client/src/buffer_type.h"
@@ -157,7 +158,9 @@ Tensor ShareOrCopy(PyObject* object) {
     Tensor shared = ViewOfShared(behind, first, *view, dtype);
     if (shared || PyErr_Occurred() != nullptr) return shared;
   }
-  return PutBuffer(object);
+  Tensor copy = PutBuffer(object);
+  if (copy && !MirrorArray(object, copy)) return Tensor();
+  return copy;
 }
 
 // dtype=None or a dtype; anything else is an error.
@@ -238,6 +241,70 @@ PyObject* FromNumpy(PyObject*, PyObject* array) {
   return Finish(ShareOrCopy(array), false);
 }
 
+bool ParseShapeAndDType(PyObject* shape_object, PyObject* dtype_object,
+                        Dims* shape, std::optional<DType>* dtype) {
+  if (!ParseDTypeArgument(dtype_object, dtype)) return false;
+  if (AsInts(shape_object, 0, shape) == Converted::kYes) return true;
+  if (PyErr_Occurred() == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "shape must be a tuple of ints");
+  }
+  return false;
+}
+
+// (shape, dtype) -> (tensor, its memory as writable bytes), or None when the
+// transport has no shared memory.
+PyObject* EmptyBytes(PyObject*, PyObject* args) {
+  PyObject *shape_object, *dtype_object;
+  std::optional<DType> dtype;
+  Dims shape;
+  if (!PyArg_ParseTuple(args, "OO", &shape_object, &dtype_object) ||
+      !ParseShapeAndDType(shape_object, dtype_object, &shape, &dtype)) {
+    return nullptr;
+  }
+  Session* session = DefaultSession();
+  if (session == nullptr) return nullptr;
+  absl::StatusOr<std::pair<Tensor, ReadValue>> shared =
+      session->PutShared(dtype.value_or(kDefaultFloat), shape);
+  if (absl::IsUnimplemented(shared.status())) Py_RETURN_NONE;
+  if (!shared.ok()) return RaiseStatus(shared.status());
+  PyRef buffer(NewByteBuffer(shared->first, std::move(shared->second)));
+  PyRef tensor(buffer ? WrapTensor(std::move(shared->first)) : nullptr);
+  return tensor ? PyTuple_Pack(2, tensor.get(), buffer.get()) : nullptr;
+}
+
+// (bytes-like, shape, dtype) -> a tensor with a copy of those elements.
+PyObject* FromBytes(PyObject*, PyObject* args) {
+  PyObject *bytes, *shape_object, *dtype_object;
+  std::optional<DType> dtype;
+  Dims shape;
+  if (!PyArg_ParseTuple(args, "OOO", &bytes, &shape_object, &dtype_object) ||
+      !ParseShapeAndDType(shape_object, dtype_object, &shape, &dtype)) {
+    return nullptr;
+  }
+  BufferView view;
+  if (!view.Get(bytes, PyBUF_SIMPLE)) return nullptr;
+  const DType type = dtype.value_or(kDefaultFloat);
+  const absl::Status fits = CheckShape(type, shape);
+  if (!fits.ok()) return RaiseStatus(fits);
+  const int64_t expected = ContiguousSpec(type, shape).nbytes();
+  if (expected != view->len) {
+    PyErr_Format(PyExc_ValueError, "the elements take %lld bytes. Got %lld.",
+                 static_cast<long long>(expected),
+                 static_cast<long long>(view->len));
+    return nullptr;
+  }
+  Session* session = DefaultSession();
+  if (session == nullptr) return nullptr;
+  const std::shared_ptr<Session> held = session->shared_from_this();
+  absl::StatusOr<Tensor> tensor;
+  {
+    ScopedGilRelease unlocked;
+    tensor = held->Put(type, shape, view->buf);
+  }
+  if (!tensor.ok()) return RaiseStatus(tensor.status());
+  return WrapTensor(*std::move(tensor));
+}
+
 // (shape, dtype) -> a buffer in memory the daemon shares, or None when the
 // transport has no shared memory.
 PyObject* EmptyShared(PyObject*, PyObject* args) {
@@ -245,13 +312,7 @@ PyObject* EmptyShared(PyObject*, PyObject* args) {
   std::optional<DType> dtype;
   Dims shape;
   if (!PyArg_ParseTuple(args, "OO", &shape_object, &dtype_object) ||
-      !ParseDTypeArgument(dtype_object, &dtype)) {
-    return nullptr;
-  }
-  if (AsInts(shape_object, 0, &shape) != Converted::kYes) {
-    if (PyErr_Occurred() == nullptr) {
-      PyErr_SetString(PyExc_TypeError, "shape must be a tuple of ints");
-    }
+      !ParseShapeAndDType(shape_object, dtype_object, &shape, &dtype)) {
     return nullptr;
   }
   Session* session = DefaultSession();
@@ -301,6 +362,8 @@ void AppendFactoryFunctions(std::vector<PyMethodDef>* functions) {
        "Shares memory with arrays that came from a tensor's numpy() or from "
        "empty_numpy(); copies others once."});
   functions->push_back({"_empty_shared", EmptyShared, METH_VARARGS, nullptr});
+  functions->push_back({"_empty_bytes", EmptyBytes, METH_VARARGS, nullptr});
+  functions->push_back({"_from_bytes", FromBytes, METH_VARARGS, nullptr});
 }
 
 }  // namespace holdfast::python

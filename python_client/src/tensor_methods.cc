@@ -109,6 +109,10 @@ PyObject* GetBuffer(PyObject* self, PyObject*) {
   return NewBuffer(TensorOf(self));
 }
 
+PyObject* GetBytes(PyObject* self, PyObject*) {
+  return NewByteBuffer(TensorOf(self));
+}
+
 PyObject* RequiresGrad(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"requires_grad", nullptr};
   int value = 1;
@@ -205,6 +209,8 @@ const PyMethodDef kMethods[] = {
     {"_buffer", GetBuffer, METH_NOARGS,
      "The elements as an object with the buffer protocol; waits. Over shared "
      "memory it is the tensor's own memory."},
+    {"_bytes", GetBytes, METH_NOARGS,
+     "The same as bytes in one dimension, for any element type."},
     {"_make_subclass", AsPyCFunction(MakeSubclass), kKeywords | METH_STATIC,
      nullptr},
 };

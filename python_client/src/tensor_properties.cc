@@ -167,6 +167,15 @@ PyObject* Handle(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(KnownOf(self)->handle());
 }
 
+// Equal for tensors over one storage, while one of them lives.
+PyObject* StorageId(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(&TensorOf(self)->storage()->memory());
+}
+
+PyObject* IsShared(PyObject* self, void*) {
+  return PyBool_FromLong(TensorOf(self)->storage()->memory().shared.load());
+}
+
 PyGetSetDef g_properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
      nullptr},
@@ -190,6 +199,10 @@ PyGetSetDef g_properties[] = {
      "In-place writes to the memory so far, as autograd counts them.", nullptr},
     {"_device_name", DeviceName, nullptr, nullptr, nullptr},
     {"_session", GetSession, nullptr, nullptr, nullptr},
+    {"_storage_id", StorageId, nullptr,
+     "Equal for tensors over one storage, while one of them lives.", nullptr},
+    {"_is_shared", IsShared, nullptr, "Other sessions may have the storage.",
+     nullptr},
     {"_handle", Handle, nullptr, "The handle's number, for debugging.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mirrors: a small NumPy array and the tensor that was made of it look like one
+// memory, as in PyTorch, though the daemon has a copy. What the program writes
+// into the array is brought to the daemon before an op uses the tensor; what an
+// op writes into the tensor is brought back before the op's call returns. A
+// mirror ends with the array (or the array whose memory it shows) and with the
+// storage. Thread-safety: with the GIL.
+#ifndef HOLDFAST_PYTHON_CLIENT_SRC_ARRAY_MIRROR_H_
+#define HOLDFAST_PYTHON_CLIENT_SRC_ARRAY_MIRROR_H_
+
+#include "absl/types/span.h"
+#include "client/tensor.h"
+#include "python_client/src/python.h"
+
+namespace holdfast::python {
+
+// Larger arrays are copied once: to look at one costs more than most ops.
+inline constexpr Py_ssize_t kMaxMirrorBytes = 256 << 10;
+
+inline bool IsMirrored(const client::Tensor& tensor) {
+  return tensor->storage()->memory().mirror != nullptr;
+}
+
+// Ties the array to the tensor that has a copy of it, where that is possible: a
+// writable row-major array of at most kMaxMirrorBytes. False: an error is set.
+bool MirrorArray(PyObject* array, const client::Tensor& tensor);
+
+// Before the tensors are used, and after one was written. They wait when there
+// is something to bring. False: an error is set.
+bool PullMirrors(absl::Span<const client::Tensor> tensors);
+bool PushMirror(const client::Tensor& tensor);
+
+}  // namespace holdfast::python
+
+#endif  // HOLDFAST_PYTHON_CLIENT_SRC_ARRAY_MIRROR_H_
