@@ -8,7 +8,6 @@ import math
 
 from holdfast import _C
 from holdfast._registry import FUNCTIONS, function, method
-from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 
@@ -177,8 +176,8 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
 @function
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-D tensor with `count` elements (all that there are if negative) of a
-    bytes-like object from byte `offset` on; copied. Not of bfloat16. ValueError
-    where the bytes are not there."""
+    bytes-like object from byte `offset` on; copied. ValueError where the bytes are
+    not there."""
     view = memoryview(buffer).cast("B")
     if not 0 <= offset <= len(view):
         raise ValueError(
@@ -197,33 +196,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"buffer size ({wanted} bytes) after offset ({offset} bytes) must be a "
             f"multiple of element size ({dtype.itemsize})"
         )
-    view = view[:wanted]
-    return _marked(_from_bytes(view, dtype, None), requires_grad)
-
-
-def _from_bytes(view, dtype, shape):
-    """A tensor of row-major bytes; shape None: 1-D."""
-    formats = {
-        _C.bool: "?",
-        _C.uint8: "B",
-        _C.int8: "b",
-        _C.int16: "h",
-        _C.int32: "i",
-        _C.int64: "q",
-        _C.float32: "f",
-        _C.float64: "d",
-    }
-    if not len(view):
-        return _ops.empty(shape if shape is not None else (0,), dtype=dtype)
-    if dtype is _C.bfloat16:
-        raise UnsupportedError("holdfast reads no bfloat16 elements from bytes.")
-    if dtype in formats:
-        flat = _C.tensor(memoryview(view).cast("B").cast(formats[dtype]))
-    else:  # types that memoryview does not know
-        import numpy
-
-        flat = _C.tensor(numpy.frombuffer(view, dtype.name))
-    return flat if shape is None else _ops.view(flat, shape)
+    shape = (wanted // dtype.itemsize,)
+    return _marked(_C._from_bytes(view[:wanted], shape, dtype), requires_grad)
 
 
 @function

@@ -4,10 +4,13 @@
 """save and load: what comes back, and what damaged or foreign files say."""
 
 import io
-import json
 import math
 import os
 import pickle
+import signal
+import subprocess
+import sys
+import threading
 import zipfile
 from collections import OrderedDict
 
@@ -17,15 +20,17 @@ import pytest
 import holdfast
 from holdfast import nn, optim
 from holdfast.serialization import FormatError
+from holdfast.serialization.checkpoint_pickler import CheckpointPickler
 
 # Over shared memory and over gRPC: see conftest.py.
 pytestmark = pytest.mark.usefixtures("torch")
 
-DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8"]
+DTYPES += ["uint8", "bool", "complex64", "complex128"]
 
 
 def round_trip(value, tmp_path):
-    path = tmp_path / "value.holdfast"
+    path = tmp_path / "value.pt"
     holdfast.save(value, path)
     return holdfast.load(path)
 
@@ -39,6 +44,13 @@ def test_tensors(dtype, shape, tmp_path):
     assert str(tensor.dtype).endswith(dtype) and tuple(tensor.shape) == shape
     np.testing.assert_array_equal(tensor.numpy(), array)
     assert not tensor.requires_grad
+
+
+def test_bfloat16_is_exact(tmp_path):
+    tensor = holdfast.randn(33).bfloat16()
+    loaded = round_trip([tensor, tensor[3:]], tmp_path)
+    assert loaded[0].dtype is holdfast.bfloat16
+    assert holdfast.equal(loaded[0], tensor) and holdfast.equal(loaded[1], tensor[3:])
 
 
 def test_special_floats_are_exact(tmp_path):
@@ -142,12 +154,13 @@ def test_file_objects(tmp_path):
 
 
 def test_layout_of_the_file(tmp_path):
-    path = tmp_path / "x.holdfast"
+    path = tmp_path / "x.pt"
     holdfast.save([holdfast.arange(5), holdfast.ones(3)], path)
     content = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        assert archive.namelist() == ["data.json", "tensors/0", "tensors/1"]
-        for info in archive.infolist()[1:]:
+        names = ["data.pkl", "byteorder", "data/0", "data/1", "version"]
+        assert archive.namelist() == [f"archive/{name}" for name in names]
+        for info in archive.infolist():
             start = info.header_offset + 30 + len(info.filename)
             start += int.from_bytes(content[info.header_offset + 28 :][:2], "little")
             assert start % 64 == 0
@@ -157,68 +170,127 @@ def test_layout_of_the_file(tmp_path):
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path):
-    path = tmp_path / "x.holdfast"
+    path = tmp_path / "x.pt"
     holdfast.save([1], path)
     os.chmod(path, 0o640)
-    with pytest.raises(TypeError):
-        holdfast.save([object()], path)
+    with pytest.raises(pickle.PicklingError):
+        holdfast.save([lambda: 0], path)
     assert holdfast.load(path) == [1]
     holdfast.save([2], path)
     assert holdfast.load(path) == [2]
     assert path.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(tmp_path) == ["x.holdfast"]
+    assert os.listdir(tmp_path) == ["x.pt"]
     with pytest.raises(FileNotFoundError):
         holdfast.save([1], tmp_path / "no" / "x")
+    with pytest.raises(IsADirectoryError):
+        holdfast.save([1], tmp_path)
 
 
-class Custom(list):
-    pass
+def test_a_save_that_dies_leaves_the_old_file(tmp_path):
+    """Killed in the middle of writing, as by a power cut."""
+    path = tmp_path / "x.pt"
+    holdfast.save([1], path)
+    program = f"""
+import os, holdfast
+from holdfast.serialization import archive_writer
+pieces = archive_writer.pieces
+def dying(flat):
+    yield from pieces(flat)
+    os.kill(os.getpid(), 9)
+archive_writer.pieces = dying
+holdfast.save(holdfast.ones(1000), {str(path)!r})
+"""
+    status = subprocess.run([sys.executable, "-c", program]).returncode
+    assert status == -signal.SIGKILL
+    assert holdfast.load(path) == [1]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.pt"
+    link.symlink_to(tmp_path / "real" / "x.pt")
+    holdfast.save([1], link)
+    assert link.is_symlink() and holdfast.load(tmp_path / "real" / "x.pt") == [1]
 
 
 @pytest.mark.parametrize(
     "value,text",
-    [
-        ({"a": [1, object()]}, r"builtins.object at obj\['a'\]\[1\]"),
-        (nn.ReLU(), "Save its state_dict"),
-        ({"a": np.ones(2)}, "from_numpy"),
-        ([print], "builtin_function_or_method at obj"),
-        (Custom(), "Custom"),
-        ({object(): 1}, "at a key of obj"),
-    ],
+    [([lambda: 0], "lambda"), ({"a": threading.Lock()}, "lock"), ((1, sys), "module")],
 )
 def test_what_cannot_be_saved(value, text, tmp_path):
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises((TypeError, pickle.PicklingError), match=text):
         holdfast.save(value, tmp_path / "x")
     assert not os.listdir(tmp_path)
 
 
 def test_cycles_and_depth(tmp_path):
-    cycle = []
+    cycle = [holdfast.ones(1)]
     cycle.append({"again": cycle})
-    with pytest.raises(ValueError, match="must not hold itself"):
-        holdfast.save(cycle, tmp_path / "x")
+    loaded = round_trip(cycle, tmp_path)
+    assert loaded[1]["again"] is loaded
     deep = []
-    for _ in range(150):
+    for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(ValueError, match="levels of nesting"):
-        holdfast.save(deep, tmp_path / "x")
+    with pytest.raises(ValueError, match="nested as deeply"):
+        holdfast.save(deep, tmp_path / "y")
+
+
+# ---- layout
+
+
+def test_shared_memory_stays_shared(tmp_path):
+    base = holdfast.arange(12.0).reshape(3, 4)
+    weight = nn.Parameter(holdfast.ones(2))
+    views = [base, base.t(), base[1], base[:, ::2], weight, weight.detach()]
+    loaded = round_trip(views, tmp_path)
+    for view, twin in zip(views, loaded):
+        assert holdfast.equal(view, twin)
+        assert twin.stride() == view.stride()
+        assert twin.storage_offset() == view.storage_offset()
+    loaded[2].fill_(-1)
+    with holdfast.no_grad():
+        loaded[4].add_(1)
+    assert loaded[0][1].tolist() == [-1] * 4 and loaded[1][:, 1].tolist() == [-1] * 4
+    assert loaded[5].tolist() == [2, 2]
+    # Once in the file, however many look at it.
+    path = tmp_path / "twice"
+    big = holdfast.ones(100_000)
+    holdfast.save([big, big.view(100, 1000), big[:10]], path)
+    assert path.stat().st_size < 450_000
+
+
+def test_views_can_be_written_and_trained(tmp_path):
+    loaded = round_trip([holdfast.ones(4)[1:], holdfast.ones(2, 2).t()], tmp_path)
+    for tensor in loaded:
+        weight = holdfast.ones(1, requires_grad=True)
+        tensor.mul_(weight)
+        tensor.sum().backward()
+        assert weight.grad.item() == tensor.numel()
+
+
+def test_attributes_of_tensors(tmp_path):
+    tensor, weight = holdfast.ones(2), nn.Parameter(holdfast.ones(1))
+    tensor.note, weight.frozen = "kept", [1]
+    loaded = round_trip([tensor, weight], tmp_path)
+    assert loaded[0].note == "kept" and loaded[1].frozen == [1]
+    assert type(loaded[1]) is nn.Parameter
 
 
 # ---- files that are not right
 
 
 def test_every_truncation_is_an_error(tmp_path):
-    path = tmp_path / "x.holdfast"
+    path = tmp_path / "x.pt"
     holdfast.save({"x": holdfast.arange(20)}, path)
     content = path.read_bytes()
     for size in range(0, len(content), 7):
         path.write_bytes(content[:size])
-        with pytest.raises(FormatError, match="x.holdfast"):
+        with pytest.raises(FormatError, match="x.pt"):
             holdfast.load(path)
 
 
 def test_every_flipped_byte_is_an_error_or_harmless(tmp_path):
-    path = tmp_path / "x.holdfast"
+    path = tmp_path / "x.pt"
     holdfast.save({"x": holdfast.arange(4), "y": "text"}, path)
     content = bytearray(path.read_bytes())
     for position in range(0, len(content)):
@@ -227,98 +299,84 @@ def test_every_flipped_byte_is_an_error_or_harmless(tmp_path):
         path.write_bytes(damaged)
         try:
             loaded = holdfast.load(path)
-        except FormatError:
+        except (FormatError, NotImplementedError):
             continue
         assert loaded["x"].tolist() == [0, 1, 2, 3] and loaded["y"] == "text"
 
 
 def test_foreign_files(tmp_path):
     path = tmp_path / "x"
-    path.write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(FormatError, match="must be a file that holdfast.save wrote"):
-        holdfast.load(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x/data.pkl", b"")
-    with pytest.raises(FormatError, match="a PyTorch checkpoint"):
-        holdfast.load(path)
+    for content, found in (
+        (pickle.dumps({"a": 1}), "a pickle"),
+        (b"", "an empty file"),
+        (b"<html>", "one that starts with b'<html>'"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match=found):
+            holdfast.load(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme", b"")
     with pytest.raises(FormatError, match="some other zip archive"):
+        holdfast.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/data.pkl", b"")
+        archive.writestr("x/constants.pkl", b"")
+    with pytest.raises(NotImplementedError, match="TorchScript"):
         holdfast.load(path)
     with pytest.raises(FileNotFoundError):
         holdfast.load(tmp_path / "missing")
 
 
-def archive_of(path, header, tensors=()):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("data.json", json.dumps(header))
-        for i, data in enumerate(tensors):
-            archive.writestr(f"tensors/{i}", data)
-
-
-def entry(**changes):
-    node = {"tensor": 0, "dtype": "float32", "shape": [2], "requires_grad": False}
-    return {**node, **changes}
-
-
-@pytest.mark.parametrize(
-    "root",
-    [
-        {"call": ["os.system", "true"]},
-        {"dict": [[{"list": []}, 1]]},
-        {"dict": 5},
-        {"list": "text"},
-        {"dtype": "device"},
-        {"bytes": "???"},
-        {"float": "huge"},
-        {},
-        [1],
-        entry(dtype="object"),
-        entry(dtype="__import__"),
-        entry(shape=[3]),
-        entry(shape=[-2]),
-        entry(shape=[1 << 62, 4]),
-        entry(shape=["2"]),
-        entry(shape=[True, 2]),
-        entry(shape=None),
-        entry(tensor="../data.json"),
-        entry(tensor=1),
-        {"tensor": 0},
-        {"complex": [1]},
-    ],
-    ids=str,
-)
-def test_forged_structures(root, tmp_path):
-    path = tmp_path / "x"
-    archive_of(path, {"format": "holdfast", "version": 1, "root": root}, [bytes(8)])
-    with pytest.raises(FormatError, match="damaged"):
-        holdfast.load(path)
-
-
-def test_forged_nesting_and_headers(tmp_path):
-    path = tmp_path / "x"
-    deep = 0
-    for _ in range(200):
-        deep = {"list": [deep]}
-    archive_of(path, {"format": "holdfast", "version": 1, "root": deep})
-    with pytest.raises(FormatError):
-        holdfast.load(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("data.json", "[" * 100000)
-    with pytest.raises(FormatError):
-        holdfast.load(path)
-    archive_of(path, {"format": "holdfast", "version": 2, "root": 1})
-    with pytest.raises(FormatError, match="format version 2; this holdfast reads 1"):
-        holdfast.load(path)
-    archive_of(path, {"format": "other", "version": 1, "root": 1})
-    with pytest.raises(FormatError, match="another archive"):
-        holdfast.load(path)
-
-
 def test_map_location(tmp_path):
     path = tmp_path / "x"
     holdfast.save(holdfast.ones(2), path)
-    assert holdfast.load(path, map_location=holdfast.device("cpu")).tolist() == [1, 1]
-    assert holdfast.load(path, map_location={"cuda:0": "cpu"}).tolist() == [1, 1]
-    with pytest.raises(NotImplementedError, match="map_location=function"):
-        holdfast.load(path, map_location=lambda storage, location: storage)
+
+    def keep(storage, location):
+        assert location == "cpu" and not storage.is_cuda
+        return storage
+
+    for location in (
+        "cpu",
+        holdfast.device("cpu"),
+        {"cuda:0": "cpu"},
+        keep,
+        lambda storage, location: None,
+        lambda storage, location: storage.cpu(),
+    ):
+        assert holdfast.load(path, map_location=location).tolist() == [1, 1]
+        assert holdfast.load(path, location, weights_only=True).tolist() == [1, 1]
+    assert holdfast.load(path, mmap=True).tolist() == [1, 1]
+    for location in ("cuda", {"cpu": "cuda:1"}, lambda storage, _: storage.cuda(1)):
+        with pytest.raises(RuntimeError, match="holds tensors on 'cpu' only"):
+            holdfast.load(path, map_location=location)
+    with pytest.raises(TypeError, match="map_location must be"):
+        holdfast.load(path, map_location=5)
+
+
+def test_files_of_other_devices(tmp_path, monkeypatch):
+    monkeypatch.setattr(CheckpointPickler, "location", staticmethod(lambda _: "cuda:1"))
+    path = tmp_path / "x"
+    holdfast.save(holdfast.ones(2), path)
+    with pytest.raises(RuntimeError, match="on a CUDA device .* map_location='cpu'"):
+        holdfast.load(path)
+    for location in ("cpu", {"cuda:1": "cpu"}, lambda storage, _: storage.cpu()):
+        assert holdfast.load(path, map_location=location).tolist() == [1, 1]
+
+
+def test_progress_bars(tmp_path, monkeypatch, capsys):
+    """On a terminal, for what takes long; nowhere else."""
+    from holdfast.serialization import progress
+
+    big = holdfast.ones(1 << 20)
+    monkeypatch.setattr(progress, "_WORTH_SHOWING", 1 << 20)
+    holdfast.save(big, tmp_path / "x")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    shown = []
+    tqdm = pytest.importorskip("tqdm")
+    monkeypatch.setattr(tqdm.tqdm, "update", lambda self, n: shown.append(n))
+    holdfast.save(big, tmp_path / "x")
+    assert sum(shown) >= big.nbytes
+    shown.clear()
+    holdfast.load(tmp_path / "x")
+    assert sum(shown) == big.nbytes

@@ -14,6 +14,24 @@ from .module_tree import TreeMixin
 from .parameter import Buffer, Parameter
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+
+
+def _fresh_state():
+    """The attributes of a module without parameters, children and hooks."""
+    return {
+        "training": True,
+        "_non_persistent_buffers_set": set(),
+        **{name: OrderedDict() for name in _REGISTRIES + _HOOKS},
+    }
 
 
 class Module(TreeMixin, StateMixin):
@@ -36,20 +54,7 @@ class Module(TreeMixin, StateMixin):
 
     def __init__(self):
         # Not through __setattr__: it needs these to exist.
-        self.__dict__.update(
-            training=True,
-            _parameters=OrderedDict(),
-            _buffers=OrderedDict(),
-            _non_persistent_buffers_set=set(),
-            _modules=OrderedDict(),
-            _forward_hooks=OrderedDict(),
-            _forward_hooks_with_kwargs=OrderedDict(),
-            _forward_hooks_always_called=OrderedDict(),
-            _forward_pre_hooks=OrderedDict(),
-            _forward_pre_hooks_with_kwargs=OrderedDict(),
-            _backward_hooks=OrderedDict(),
-            _backward_pre_hooks=OrderedDict(),
-        )
+        self.__dict__.update(_fresh_state())
 
     def forward(self, *args, **kwargs):
         """What calling the module computes; every subclass defines it."""
@@ -66,6 +71,10 @@ class Module(TreeMixin, StateMixin):
         ):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
+
+    def __setstate__(self, state):
+        # Of a pickle that another version wrote, or PyTorch.
+        self.__dict__.update({**_fresh_state(), **state})
 
     # ---- hooks
 

@@ -168,9 +168,6 @@ class StateMixin:
     def __getstate__(self):
         return dict(self.__dict__)
 
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-
 
 def _with_prefixes(module, prefix):
     yield prefix, module

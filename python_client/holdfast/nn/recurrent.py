@@ -22,6 +22,12 @@ from .utils.rnn import PackedSequence
 _ops = _C.ops
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 _MODES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "LSTM": "lstm", "GRU": "gru"}
+_PEERS_STATE = (
+    "_all_weights",
+    "_flat_weights",
+    "_flat_weights_names",
+    "_flat_weight_refs",
+)
 
 
 class RNNBase(Module):
@@ -90,24 +96,38 @@ class RNNBase(Module):
         rows = _GATES[mode] * hidden_size
         directions = 2 if bidirectional else 1
         outputs = proj_size or hidden_size
-        self._suffixes = []
-        for layer in range(num_layers):
-            columns = input_size if layer == 0 else outputs * directions
-            for reverse in ("", "_reverse")[:directions]:
-                suffix = f"_l{layer}{reverse}"
-                self._suffixes.append(suffix)
-                shapes = {
-                    "weight_ih": (rows, columns),
-                    "weight_hh": (rows, outputs),
-                }
-                if bias:
-                    shapes.update(bias_ih=(rows,), bias_hh=(rows,))
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
-                for name, shape in shapes.items():
-                    parameter = Parameter(holdfast.empty(shape, **options))
-                    setattr(self, name + suffix, parameter)
+        for number, suffix in enumerate(self._suffixes):
+            columns = input_size if number < directions else outputs * directions
+            shapes = {"weight_ih": (rows, columns), "weight_hh": (rows, outputs)}
+            if bias:
+                shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            for name, shape in shapes.items():
+                parameter = Parameter(holdfast.empty(shape, **options))
+                setattr(self, name + suffix, parameter)
         self.reset_parameters()
+
+    @property
+    def _suffixes(self):
+        """Of the parameters' names, per layer and direction."""
+        directions = ("", "_reverse")[: 2 if self.bidirectional else 1]
+        return [f"_l{i}{d}" for i in range(self.num_layers) for d in directions]
+
+    def __getstate__(self):
+        # PyTorch's modules look for their weights in these.
+        names = [self._names(suffix) for suffix in self._suffixes]
+        flat = [name for layer in names for name in layer]
+        return {
+            **super().__getstate__(),
+            "_all_weights": names,
+            "_flat_weights_names": flat,
+            "_flat_weights": [getattr(self, name) for name in flat],
+        }
+
+    def __setstate__(self, state):
+        own = {k: v for k, v in state.items() if k not in _PEERS_STATE}
+        super().__setstate__(own)
 
     def reset_parameters(self):
         """Draws every parameter anew."""

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""save and load: Python objects with tensors in them, in PyTorch's own file format.
+
+What save writes, PyTorch 1.13 and later load, and the other way round. load also
+reads PyTorch's older format (before 1.6) and safetensors files.
+
+Loading runs nothing that the file brings. Tensors, containers, numbers, dates,
+NumPy arrays, and modules, optimizers, schedulers and datasets whose classes the
+program has are made again; anything else is refused by name, until
+add_safe_globals() allows it or weights_only=False says that the file is trusted.
+"""
+
+from holdfast.errors import HoldfastError
+
+from .trusted import (  # noqa: F401
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+
+
+class FormatError(HoldfastError, RuntimeError):
+    """A file that load cannot read: damaged, foreign, or of a newer version."""
+
+
+def save(
+    obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True
+):
+    """Writes `obj` to a path or to a binary file object.
+
+    `obj` is anything that pickle takes; tensors that share memory share it when
+    they are loaded. A path is written completely or not at all. Elements go from
+    the daemon into the file piece by piece; large ones show a progress bar where
+    somebody watches. pickle_module and pickle_protocol are ignored.
+    """
+    # Here, since zip and pickle would make `import holdfast` slower.
+    from .archive_writer import write
+
+    if not _use_new_zipfile_serialization:
+        from holdfast.errors import UnsupportedError
+
+        raise UnsupportedError(
+            "holdfast writes no files in the format before PyTorch 1.6; leave "
+            "_use_new_zipfile_serialization out."
+        )
+    write(obj, f)
+
+
+def load(
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only=None,
+    mmap=None,
+    **pickle_load_args,
+):
+    """What save, PyTorch or safetensors wrote to a path or to a binary file object.
+
+    map_location: None, a device, a dict of device names, or f(storage, location).
+    weights_only: True for tensors and containers alone; False to run whatever the
+    file says; None: as above, nothing that the file brings. UnsafeError for what is
+    refused, FormatError (a RuntimeError) for files that are damaged or foreign.
+    mmap and the arguments of pickle are accepted and change nothing.
+    """
+    from .reader import read
+
+    return read(f, map_location, weights_only)
+
+
+def __getattr__(name):
+    if name == "UnsafeError":
+        from .unpickler import UnsafeError
+
+        return UnsafeError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
