@@ -210,6 +210,12 @@ class TreeMixin:
             parameter.requires_grad_(requires_grad)
         return self
 
+    def share_memory(self):
+        """Tensor.share_memory_() of every parameter and buffer; returns self."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     def zero_grad(self, set_to_none=True):
         """Drops every parameter's gradient, or fills it with zeros."""
         for parameter in self.parameters():
