@@ -19,7 +19,7 @@ COMMANDS = [
     ("serve", "launch", "run the daemon; arguments go to holdfastd"),
     ("bench", "launch", "run one benchmark (benchmarks/NAME.py)"),
     ("python", "launch", "run Python with this tree's holdfast importable"),
-    ("wheel", "wheel_file", "build the Python wheel into dist/"),
+    ("wheel", "wheel_file", "build the wheels of client and daemon into dist/"),
     ("bundle", "bundle_folder", "build the relocatable folder dist/holdfast-bundle/"),
 ]
 

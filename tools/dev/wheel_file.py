@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev wheel: the Python package, its extension and their libraries."""
+"""./dev wheel: the client (the package, its extension, their libraries), the daemon."""
 
 import base64
 import hashlib
@@ -10,12 +10,15 @@ import shutil
 import zipfile
 
 import build
+import daemon_folder
 import licences
 from shared_libraries import GLIBC, carry, closure, point_at, require_inside
 from workspace import DIST, EXTENSION, PACKAGE, ROOT, VENV_PYTHON, capture, say
 
 # The manylinux_2_36 platform: glibc 2.36 and the C++ runtime of its time.
-TAG = "cp311-abi3-manylinux_2_36_x86_64"
+PLATFORM = "manylinux_2_36_x86_64"
+TAG = f"cp311-abi3-{PLATFORM}"
+SERVER_TAG = f"py3-none-{PLATFORM}"
 RUNTIME = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
 METADATA = """\
 Metadata-Version: 2.1
@@ -26,16 +29,41 @@ License: Apache-2.0
 Requires-Python: >=3.11
 Requires-Dist: numpy
 """
-WHEEL = f"""\
+SERVER_METADATA = """\
+Metadata-Version: 2.1
+Name: holdfast-server
+Version: {version}
+Summary: holdfastd, the daemon that holds Holdfast's tensors
+License: Apache-2.0
+Requires-Python: >=3.11
+"""
+WHEEL = """\
 Wheel-Version: 1.0
 Generator: holdfast-dev
 Root-Is-Purelib: false
-Tag: {TAG}
+Tag: {tag}
 """
 ENTRY_POINTS = """\
 [console_scripts]
-holdfast = holdfast.cli:main
+{command} = {function}
 """
+SERVER_PACKAGE = '''\
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The daemon of Holdfast, as a wheel: `holdfastd`. Programs need not import this."""
+
+import os
+import sys
+from pathlib import Path
+
+BINARY = Path(__file__).resolve().parent / "bin/holdfastd"
+
+
+def main():
+    """Becomes the daemon."""
+    os.execv(BINARY, [str(BINARY), *sys.argv[1:]])
+'''
 
 
 def configure(_name, parser):
@@ -44,7 +72,8 @@ def configure(_name, parser):
 
 def main(_args):
     build.build()
-    print(make_wheel().relative_to(ROOT))
+    for wheel in (make_wheel(), make_server_wheel()):
+        print(wheel.relative_to(ROOT))
 
 
 def is_platform(name):
@@ -70,16 +99,41 @@ def make_wheel():
     shutil.rmtree(tree, ignore_errors=True)
     stage_package(tree / "holdfast")
     libraries = stage_extension(tree)
-    info = tree / f"holdfast-{version()}.dist-info"
-    licences.collect(info / "licenses", libraries)
-    (info / "METADATA").write_text(METADATA.format(version=version()))
-    (info / "WHEEL").write_text(WHEEL)
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    return pack(tree, "holdfast", TAG, METADATA, "holdfast.cli:main", libraries)
 
+
+def make_server_wheel():
+    """The daemon with its libraries, as a package; returns the wheel's path."""
+    tree = ROOT / "build/server_wheel"
+    shutil.rmtree(tree, ignore_errors=True)
+    package = tree / "holdfast_server"
+    origins = daemon_folder.stage(package, cuda=False)
+    (package / "__init__.py").write_text(SERVER_PACKAGE)
+    daemon_folder.verify(package)
+    return pack(
+        tree,
+        "holdfast_server",
+        SERVER_TAG,
+        SERVER_METADATA,
+        "holdfast_server:main",
+        origins,
+    )
+
+
+def pack(tree, name, tag, metadata, function, origins):
+    """The wheel of what is staged in `tree`, with one command."""
+    info = tree / f"{name}-{version()}.dist-info"
+    licences.collect(info / "licenses", origins)
+    (info / "METADATA").write_text(metadata.format(version=version()))
+    (info / "WHEEL").write_text(WHEEL.format(tag=tag))
+    command = "holdfastd" if name == "holdfast_server" else name
+    (info / "entry_points.txt").write_text(
+        ENTRY_POINTS.format(command=command, function=function)
+    )
     DIST.mkdir(exist_ok=True)
-    wheel = DIST / f"holdfast-{version()}-{TAG}.whl"
+    wheel = DIST / f"{name}-{version()}-{tag}.whl"
     write_archive(tree, info, wheel)
-    say(f"wheel: {wheel.stat().st_size / 2**20:.1f} MB, {len(libraries)} libraries")
+    say(f"{wheel.name}: {wheel.stat().st_size / 2**20:.1f} MB")
     return wheel
 
 
