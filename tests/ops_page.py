@@ -57,6 +57,7 @@ when a function has no check.
 # What is no function of tensors, or returns none, and the file of its test.
 OWN_TESTS = {
     "tests/test_run.py": "compile",
+    "python_client/tests/test_interop.py": "from_dlpack to_dlpack",
     "python_client/tests/test_memory.py": """
         max_memory_allocated memory_allocated memory_reserved reset_peak_memory_stats
         """,

@@ -12,6 +12,7 @@ from holdfast import (  # noqa: F401
     _C,
     _printing,
     arrange,
+    array_protocols,
     autograd,
     complex_numbers,
     contraction,
@@ -85,39 +86,47 @@ _IN_FUNCTIONAL = """
     rms_norm rrelu rrelu_ selu selu_ threshold threshold_
 """
 # Not every program needs these; `import holdfast` stays short.
-__getattr__ = missing.module_getattr(
-    "torch",
-    submodules=(
-        "_utils",
-        "accelerator",
-        "amp",
-        "backends",
-        "cuda",
-        "daemon",
-        "distributed",
-        "distributions",
-        "fft",
-        "func",
-        "functional",
-        "fx",
-        "jit",
-        "nn",
-        "optim",
-        "hub",
-        "onnx",
-        "profiler",
-        "quantization",
-        "sparse",
-        "special",
-        "testing",
-        "utils",
-    ),
-    names={
-        "load": "serialization",
-        "save": "serialization",
-        "autocast": "amp",
-        "vmap": "func",
-        **dict.fromkeys(("dsmm", "smm", "sparse_coo_tensor", "spmm"), "sparse"),
-        **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
-    },
+_SUBMODULES = (
+    "_utils",
+    "accelerator",
+    "amp",
+    "backends",
+    "cuda",
+    "daemon",
+    "distributed",
+    "distributions",
+    "fft",
+    "func",
+    "functional",
+    "fx",
+    "hub",
+    "jit",
+    "multiprocessing",
+    "nn",
+    "onnx",
+    "optim",
+    "profiler",
+    "quantization",
+    "safetensors",
+    "serialization",
+    "sparse",
+    "special",
+    "testing",
+    "utils",
 )
+_ELSEWHERE = {
+    "load": "serialization",
+    "save": "serialization",
+    "autocast": "amp",
+    "vmap": "func",
+    "load_ipython_extension": "notebook",
+    "unload_ipython_extension": "notebook",
+    **dict.fromkeys(("dsmm", "smm", "sparse_coo_tensor", "spmm"), "sparse"),
+    **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
+}
+__getattr__ = missing.module_getattr("torch", _SUBMODULES, _ELSEWHERE)
+
+
+def __dir__():
+    """What there is, imported or not: for completion."""
+    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})

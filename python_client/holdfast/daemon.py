@@ -19,13 +19,15 @@ def find_daemon():
     """The daemon's binary: HOLDFAST_DAEMON, beside the package, on PATH."""
     named = os.environ.get("HOLDFAST_DAEMON")
     package = Path(__file__).resolve().parent
-    for path in (named, package / "bin/holdfastd", package.parent / "bin/holdfastd"):
+    places = ("bin", "../bin", "../holdfast_server/bin")
+    for path in (named, *(package / place / "holdfastd" for place in places)):
         if path and os.access(path, os.X_OK):
             return str(path)
     found = shutil.which("holdfastd")
     if found is None:
         raise FileNotFoundError(
-            "holdfastd is not on this machine. Set HOLDFAST_DAEMON to its path."
+            "holdfastd is not on this machine. Install it (pip install "
+            "holdfast-server), or set HOLDFAST_DAEMON to its path."
         )
     return found
 

@@ -10,7 +10,6 @@ from holdfast import _C
 from holdfast._registry import function, method, overload
 from holdfast.autograd import backward as _backward
 from holdfast.autograd import backward_pass
-from holdfast.creation import _from_bytes
 from holdfast.errors import UnsupportedError
 from holdfast.shapes import unbind
 
@@ -44,6 +43,10 @@ def numpy(self, *, force=False):
 def __array__(self, dtype=None, copy=None):
     array = self.numpy()
     if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(
+                f"elements of {self.dtype} cannot become {dtype} without a copy"
+            )
         return array.astype(dtype)
     return array.copy() if copy else array
 
@@ -190,6 +193,14 @@ def __reversed__(self):
 
 
 @method
+def __copy__(self):
+    """Another tensor over the same memory, a leaf."""
+    twin = Tensor._make_subclass(type(self), self, self.requires_grad)
+    twin.__dict__.update(self.__dict__)
+    return twin
+
+
+@method
 def __deepcopy__(self, memo):
     known = memo.get(id(self))
     if known is not None:
@@ -210,7 +221,7 @@ def __deepcopy__(self, memo):
 
 
 def _rebuild(cls, data, dtype, shape, requires_grad):
-    tensor = _from_bytes(data, getattr(_C, dtype), shape)
+    tensor = _C._from_bytes(data, shape, getattr(_C, dtype))
     if cls is not Tensor:
         return Tensor._make_subclass(cls, tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
@@ -222,7 +233,7 @@ def __reduce_ex__(self, protocol):
         raise RuntimeError(
             "Only leaf tensors can be pickled. Use tensor.detach() first."
         )
-    data = memoryview(_ops.detach(self).contiguous()._buffer()).tobytes()
+    data = memoryview(_ops.detach(self).contiguous()._bytes()).tobytes()
     arguments = (
         type(self),
         data,
@@ -303,8 +314,21 @@ def is_pinned(self):
 
 @method
 def share_memory_(self):
-    """This tensor: processes share tensors through the daemon."""
+    """This tensor, which other processes may have too; waits.
+
+    Its elements stay where they are. Processes that multiprocessing forks have it
+    at once; others get it as an argument or through a queue.
+    """
+    from holdfast.multiprocessing.reductions import share_in_place
+
+    share_in_place(self)
     return self
+
+
+@method
+def is_shared(self):
+    """Whether other processes may have this tensor's memory."""
+    return self._is_shared
 
 
 @method

@@ -60,15 +60,15 @@ def test_empty_numpy(torch, transport):
     x = torch.from_numpy(array)
     assert x.dtype is torch.float64
     array[0] = 1
-    assert x.sum().item() == (60 if transport == "shm" else 84)
+    assert x.sum().item() == 60
     assert torch.empty_numpy(5, np.int64).dtype == np.int64
 
 
-def test_foreign_arrays_are_copied(torch):
-    array = np.ones(4)
+def test_large_foreign_arrays_are_copied(torch):
+    array = np.ones(100_000)
     x = torch.from_numpy(array)
     array[:] = 5
-    assert x.tolist() == [1.0] * 4
+    assert x[:4].tolist() == [1.0] * 4
     with pytest.raises(TypeError, match=r"expected np.ndarray \(got list\)"):
         torch.from_numpy([1, 2])
 

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Support for training programs: `utils.data`, `utils.checkpoint`, hook handles."""
+"""Support for training: `utils.data`, `utils.checkpoint`, DLPack, hook handles."""
 
 from holdfast.missing import module_getattr
 
 from . import data, hooks
 
-__all__ = ["checkpoint", "data", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 __getattr__ = module_getattr(
     "torch.utils",
-    submodules=("checkpoint", "collect_env", "model_zoo", "tensorboard"),
+    submodules=("checkpoint", "collect_env", "dlpack", "model_zoo", "tensorboard"),
 )

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""How other libraries see a tensor, and bring one: __array_interface__, DLPack.
+
+Over shared memory what they see is the tensor's own memory; over gRPC a copy. What
+they bring is copied once.
+"""
+
+from holdfast import _C
+from holdfast._registry import function, method
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+_CPU = 1  # DLPack's kDLCPU
+
+
+def _array_interface(self):
+    """NumPy's description of the memory, with the memory in it."""
+    import numpy
+
+    if self.requires_grad:
+        raise AttributeError("a tensor that requires grad: use detach()")
+    if self.dtype is _C.bfloat16:
+        raise AttributeError("NumPy has no bfloat16")
+    shape = tuple(self.shape)
+    tensor = _ops.detach(self)
+    if self._session.transport != "shm" or not tensor.numel():
+        tensor = tensor.contiguous()
+    # The memory from its start to the last element, as bytes without gaps.
+    offset, strides = tensor.storage_offset(), tuple(tensor.stride())
+    count = 0
+    if tensor.numel():
+        count = 1 + sum((n - 1) * step for n, step in zip(shape, strides))
+    memory = _ops.as_strided(tensor, (count,), (1,), offset)._bytes()
+    return {
+        "version": 3,
+        "shape": shape,
+        "typestr": numpy.dtype(self.dtype.name).str,
+        "data": memory,
+        # Said also where they are plain: Pillow then takes tobytes().
+        "strides": tuple(step * self.itemsize for step in strides),
+        "offset": 0,
+    }
+
+
+Tensor.__array_interface__ = property(_array_interface)
+
+
+@method
+def tobytes(self):
+    """The elements in row-major order, as bytes; waits."""
+    return memoryview(_ops.detach(self).contiguous()._bytes()).tobytes()
+
+
+@method
+def __dlpack__(self, stream=None):
+    """A DLPack capsule of the elements, for from_dlpack() of other libraries."""
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't export tensors that require gradient, use tensor.detach()"
+        )
+    if stream is not None and stream != -1:
+        raise RuntimeError(
+            f"the tensor is in host memory: stream must be None: {stream}"
+        )
+    return self.numpy().__dlpack__()
+
+
+@method
+def __dlpack_device__(self):
+    """(device type, index), as DLPack numbers them."""
+    return _CPU, 0
+
+
+class _Owned:
+    """A bare capsule as an object of the protocol."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, stream=None):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return _CPU, 0
+
+
+@function
+def from_dlpack(ext_tensor):
+    """A tensor with the elements of an object that has __dlpack__, or of a capsule.
+
+    Copied once, but for a tensor of Holdfast's own. On the CPU only.
+    """
+    if isinstance(ext_tensor, Tensor):
+        return _ops.detach(ext_tensor)
+    import numpy
+
+    if not hasattr(ext_tensor, "__dlpack__"):
+        if type(ext_tensor).__name__ != "PyCapsule":
+            raise TypeError(
+                "from_dlpack() takes an object with __dlpack__ or a capsule. Got "
+                f"{type(ext_tensor).__name__}."
+            )
+        ext_tensor = _Owned(ext_tensor)
+    return _C.tensor(numpy.from_dlpack(ext_tensor))
+
+
+@function
+def to_dlpack(tensor):
+    """The DLPack capsule of a tensor's elements."""
+    return tensor.__dlpack__()

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""In notebooks: `%load_ext holdfast`, then `%holdfast` shows where the tensors live.
+
+`%holdfast ADDRESS` connects to a daemon there, `%holdfast` alone shows the session:
+address, device, memory and what waits to be executed. From then on tensors and
+sessions show more than their text.
+"""
+
+import html
+
+from holdfast import _C, _stats, sessions
+from holdfast.errors import HoldfastError
+
+_LINE = (
+    "{server} at {address} · session {session} · {device} · {memory} in {tensors} "
+    "tensors{peak} · {queue}"
+)
+
+
+def size_text(count):
+    """A number of bytes for people."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"
+
+
+class Status:
+    """What %holdfast shows: a line of text, or a table in a notebook."""
+
+    def __init__(self, session):
+        submitted = session._op_sequence
+        reply = _stats.parse(session._stats())
+        mine = next(s for s in reply["sessions"] if s["id"] == session.id)
+        waiting = max(0, submitted - mine["op_sequence"])
+        limit = reply["memory_limit_bytes"]
+        self.facts = {
+            "server": session.server,
+            "address": f"{session.address} ({session.transport})",
+            "session": f"{mine['name'] or 'unnamed'} (number {mine['id']})",
+            "device": session.device,
+            "memory": size_text(mine["bytes_in_use"])
+            + (f" of {size_text(limit)}" if limit else ""),
+            "tensors": str(mine["tensors"]),
+            "peak": f" (peak {size_text(mine['peak_bytes_in_use'])})",
+            "queue": f"{waiting} ops wait" if waiting else "nothing waits",
+        }
+
+    def __repr__(self):
+        return _LINE.format(**self.facts)
+
+    def _repr_html_(self):
+        return table(self.facts)
+
+
+def table(facts):
+    """HTML of a dict of texts."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(text.strip(' ()'))}</td></tr>"
+        for name, text in facts.items()
+    )
+    return f"<table>{rows}</table>"
+
+
+def holdfast(line):
+    """%holdfast: shows the session. %holdfast ADDRESS: connects to a daemon."""
+    try:
+        if line.strip():
+            sessions.connect(line.strip())
+        return Status(_C.default_session())
+    except HoldfastError as error:
+        print(f"holdfast: {error}")
+
+
+def load_ipython_extension(ipython):
+    """For %load_ext holdfast."""
+    ipython.register_magic_function(holdfast, "line", "holdfast")
+    _C.Session._repr_html_ = _session_html
+    _C.Tensor._repr_html_ = _tensor_html
+
+
+def unload_ipython_extension(ipython):
+    """For %unload_ext holdfast."""
+    if ipython.magics_manager.magics["line"].pop("holdfast", None) is not None:
+        del _C.Session._repr_html_, _C.Tensor._repr_html_
+
+
+# ---- rich representations
+
+
+def _session_html(self):
+    if self.closed:
+        return f"<code>{html.escape(repr(self))}</code>"
+    return Status(self)._repr_html_()
+
+
+def _tensor_html(self):
+    """The text, and beneath it what the text leaves out."""
+    layout = f"{tuple(self.shape)} · {self.dtype} · {self.device}"
+    return (
+        f"<pre style='margin:0'>{html.escape(repr(self))}</pre>"
+        f"<small>{html.escape(layout)} · {size_text(self.nbytes)}</small>"
+    )
