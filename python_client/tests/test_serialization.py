@@ -276,6 +276,12 @@ def test_attributes_of_tensors(tmp_path):
     assert type(loaded[1]) is nn.Parameter
 
 
+def test_the_older_format_is_not_written(tmp_path):
+    with pytest.warns(UserWarning, match="format since 1.6"):
+        holdfast.save([1], tmp_path / "x", _use_new_zipfile_serialization=False)
+    assert zipfile.is_zipfile(tmp_path / "x")
+
+
 # ---- files that are not right
 
 

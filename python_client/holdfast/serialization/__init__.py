@@ -40,11 +40,12 @@ def save(
     from .archive_writer import write
 
     if not _use_new_zipfile_serialization:
-        from holdfast.errors import UnsupportedError
+        import warnings
 
-        raise UnsupportedError(
-            "holdfast writes no files in the format before PyTorch 1.6; leave "
-            "_use_new_zipfile_serialization out."
+        warnings.warn(
+            "holdfast writes PyTorch's format since 1.6 whatever "
+            "_use_new_zipfile_serialization says; older releases cannot read it",
+            stacklevel=2,
         )
     write(obj, f)
 

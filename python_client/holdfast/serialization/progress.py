@@ -5,6 +5,7 @@
 
 import contextlib
 import sys
+import warnings
 
 # Smaller files are through before a bar could be read.
 _WORTH_SHOWING = 64 << 20
@@ -31,8 +32,10 @@ def bar(what, total):
         yield lambda count: None
         return
     try:
-        # A widget in notebooks, else text.
-        from tqdm.autonotebook import tqdm
+        with warnings.catch_warnings():
+            # It would warn that a notebook without widgets gets text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         yield lambda count: None
         return
