@@ -22,7 +22,8 @@ namespace {
 
 struct Mirror {
   ~Mirror() {
-    // Storages may die on any thread.
+    // Storages may die on any thread, and after the interpreter.
+    if (Py_IsInitialized() == 0) return;
     const PyGILState_STATE state = PyGILState_Ensure();
     Py_XDECREF(owner);
     PyGILState_Release(state);
@@ -80,13 +81,15 @@ PyRef Alive(const Mirror& mirror) {
   return held;
 }
 
-// The storage's elements in one dimension, outside the graph.
+// The storage's elements in one dimension, outside the graph: as in PyTorch, a
+// write into the array is not counted as one of the tensor's.
 absl::StatusOr<Tensor> Flat(const Tensor& tensor, size_t bytes) {
   Session& session = *tensor->session();
-  Attrs detach(&SchemaOf(OpId::detach)), strided(&SchemaOf(OpId::as_strided));
+  const Attrs data(&SchemaOf(OpId::variable_data));
+  Attrs strided(&SchemaOf(OpId::as_strided));
   Tensor detached, flat;
   absl::Status status =
-      session.Apply(detach, absl::MakeConstSpan(&tensor, 1), false, false,
+      session.Apply(data, absl::MakeConstSpan(&tensor, 1), false, false,
                     absl::MakeSpan(&detached, 1));
   if (!status.ok()) return status;
   const auto count =

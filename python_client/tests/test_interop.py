@@ -58,6 +58,17 @@ def test_mutating_ops_and_optimizers(torch):
     assert out.tolist() == [2, 2, 2]
 
 
+def test_the_programs_writes_are_not_counted(torch):
+    state = np.ones(3, "float32")
+    x = torch.from_numpy(state)
+    weight = torch.ones(3, requires_grad=True)
+    loss = (weight * x).sum()
+    state += 1  # the next step of an environment, before backward
+    (weight * x).sum().item()
+    loss.backward()
+    assert weight.grad.tolist() == [2, 2, 2]  # as PyTorch has it
+
+
 def test_a_copy_is_a_copy(torch):
     a = np.ones(3)
     for t in (torch.tensor(a), torch.from_numpy(a).clone(), torch.from_numpy(a) + 0):
