@@ -1,14 +1,11 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a spawned process must know before it imports the program's main module.
-
-The address of its parent's daemon, so that tensors can be shared; and, under
-`holdfast run`, that `import torch` means holdfast.
+"""What a spawned process must know before it imports the program's main module:
+the address of its parent's daemon, so that tensors can be shared.
 """
 
 import os
-import sys
 from multiprocessing import spawn
 
 _original = spawn.get_preparation_data
@@ -17,20 +14,16 @@ _original = spawn.get_preparation_data
 class _Preparation:
     """Prepares the process in which it is unpickled."""
 
-    def __init__(self, address, stand_in):
-        self._arguments = address, stand_in
+    def __init__(self, address):
+        self._address = address
 
     def __reduce__(self):
-        return prepare, self._arguments
+        return prepare, (self._address,)
 
 
-def prepare(address, stand_in):
+def prepare(address):
     """In the new process, before anything of the program runs there."""
     os.environ.setdefault("HOLDFAST_ADDRESS", address)
-    if stand_in:
-        from holdfast.run import stand_in_for_torch
-
-        stand_in_for_torch()
     import holdfast.multiprocessing  # noqa: F401
 
 
@@ -41,8 +34,7 @@ def _get_preparation_data(name):
     # Opened if need be: the children's daemon is the parent's.
     address = _C.default_session().address
     # Keys that multiprocessing does not know are unpickled and left alone.
-    stand_in = getattr(sys.modules.get("torch"), "__name__", "") == "holdfast"
-    data["holdfast"] = _Preparation(address, stand_in)
+    data["holdfast"] = _Preparation(address)
     return data
 
 
