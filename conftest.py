@@ -9,8 +9,12 @@ device than the CPU: "cuda", or "fake" (server/fake_device).
 """
 
 import os
+import signal
 
 import pytest
+
+# Ctrl-C is tested, and a shell that starts us in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

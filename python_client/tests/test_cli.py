@@ -86,6 +86,7 @@ def test_stats_parser():
             "bytes_cached": 0,
             "peak_bytes_in_use": 0,
             "ops": 0,
+            "op_sequence": 0,
             "device_seconds": 0.0,
             "queued_batches": 0,
         }

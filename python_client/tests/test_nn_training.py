@@ -3,7 +3,6 @@
 
 """Training end to end: the same program over both transports, and the examples."""
 
-import json
 import subprocess
 import sys
 import zipfile
@@ -123,8 +122,7 @@ def test_demo_survives_the_killed_client(tmp_path):
     assert lines[-1].startswith("accuracy=0.") and lines[-1].endswith("transport=shm")
     for picture in ("training_curve.png", "predictions.png"):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
-    with zipfile.ZipFile(tmp_path / "fashion_mnist.holdfast") as archive:
-        assert json.loads(archive.read("data.json"))["format"] == "holdfast"
+    assert zipfile.ZipFile(tmp_path / "fashion_mnist.holdfast").testzip() is None
 
 
 @needs_data

@@ -105,8 +105,19 @@ def python_suites(config, only):
     folders = [folder for folder in PYTHON_SUITES if (ROOT / folder).is_dir()]
     if not folders:
         say("no Python tests in this tree")
-        return Counts()
-    report = REPORTS / "pytest.xml"
+    counts = Counts()
+    for folder in folders:
+        counts += python_suite(folder, config, only)
+    return counts + sanitizer_counts(config)
+
+
+def python_suite(folder, config, only):
+    """A process of its own: what one suite imports changes the others.
+
+    The fault suite speaks gRPC on its own, for example, after which a fork of
+    the process must not use gRPC.
+    """
+    report = REPORTS / f"pytest_{folder.replace('/', '_')}.xml"
     env = python_env(config)
     for variable in SANITIZER_VARIABLES.get(config, []):
         options = [f"log_path={REPORTS}/{config}", env.get(variable)]
@@ -116,14 +127,14 @@ def python_suites(config, only):
             *(VENV_PYTHON, "-m", "pytest", "-q", "-ra"),
             f"--junitxml={report}",
             *(["-k", only] if only else []),
-            *folders,
+            folder,
         ],
-        what="testing " + ", ".join(folders),
+        what=f"testing {folder}",
         hint="",
         env=env,
         check=False,
     )
-    return pytest_counts(report, status) + sanitizer_counts(config)
+    return pytest_counts(report, status)
 
 
 def sanitizer_counts(config):
