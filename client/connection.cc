@@ -12,7 +12,7 @@ namespace holdfast::client {
 namespace {
 
 // All that this client speaks.
-constexpr uint32_t kMinVersion = kProtocolVersion;
+constexpr uint32_t kMinVersion = kMinProtocolVersion;
 constexpr uint32_t kMaxVersion = kProtocolVersion;
 constexpr char kFailure[] = "holdfast.v1.Status";
 
@@ -42,9 +42,9 @@ absl::Status CheckHello(const wire::HelloReply& reply,
   if (reply.status().code() != 0) return ToAbslStatus(reply.status());
   if (reply.version() < kMinVersion || reply.version() > kMaxVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "[connect] the daemon must speak protocol version ", kMinVersion,
-        ". Got ", reply.version(), " from ", reply.server(), " at ", address,
-        ". Use the same version on both sides."));
+        "[connect] the daemon must speak a protocol version in ", kMinVersion,
+        "..", kMaxVersion, ". Got ", reply.version(), " from ", reply.server(),
+        " at ", address, ". Use the same version on both sides."));
   }
   return absl::OkStatus();
 }

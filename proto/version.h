@@ -10,10 +10,14 @@
 
 namespace holdfast {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+// The versions this build speaks; client and server use the highest that both
+// do.
+inline constexpr uint32_t kMinProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 inline constexpr char kServerName[] = "holdfastd 0.1.0";
 // HelloReply.features.
 inline constexpr char kFeatureShare[] = "share";
+inline constexpr char kFeaturePublish[] = "publish";
 
 }  // namespace holdfast
 

@@ -111,6 +111,8 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return ApplyProfile(command.profile());
     case v1::Command::kOpen:
       return ApplyOpen(command.open());
+    case v1::Command::kNames:  // no feature "publish" yet
+      return ProtocolError("the daemon knows no named tensors");
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }

@@ -24,14 +24,17 @@ constexpr size_t kMaxTextBytes = 256;  // names a client gives
 
 absl::Status CheckVersion(const v1::HelloRequest& request) {
   if (request.min_version() <= kProtocolVersion &&
-      request.max_version() >= kProtocolVersion) {
+      request.max_version() >= kMinProtocolVersion &&
+      request.min_version() <= request.max_version()) {
     return absl::OkStatus();
   }
+  const bool newer = request.min_version() > kProtocolVersion;
   return absl::FailedPreconditionError(absl::StrCat(
       "[hello] client and server must share a protocol version. Got client=",
       request.min_version(), "..", request.max_version(),
-      ", server=", kProtocolVersion, " (", kServerName,
-      "). Install matching versions of holdfast and holdfastd"));
+      ", server=", kMinProtocolVersion, "..", kProtocolVersion, " (",
+      kServerName, "). The ", newer ? "server" : "client",
+      " is the older one: install a newer ", newer ? "holdfastd" : "holdfast"));
 }
 
 }  // namespace
@@ -63,7 +66,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
     welcome.session = *std::move(session);
   }
   v1::HelloReply& reply = welcome.reply;
-  reply.set_version(kProtocolVersion);
+  reply.set_version(std::min(request.max_version(), kProtocolVersion));
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
   reply.set_device_memory(!device_->host_memory());
