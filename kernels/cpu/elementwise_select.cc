@@ -39,9 +39,17 @@ struct ClampLoop {
                                   int64_t n) {
     const T* a = static_cast<const T*>(in);
     T* to = static_cast<T*>(out);
+    if (low != low || high != high) {
+      for (int64_t i = 0; i < n; ++i) {
+        to[i] = elementwise::Clamp(a[i], low, high);
+      }
+      return;
+    }
+    // Without bounds that are NaN one comparison each does, which keeps NaN.
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
-      to[i] = elementwise::Clamp(a[i], low, high);
+      const T raised = a[i] < low ? low : a[i];
+      to[i] = raised > high ? high : raised;
     }
   }
 };

@@ -238,23 +238,35 @@ bool SingleStep(absl::Span<const int64_t> shape,
   return true;
 }
 
-// Writes (adds) one element per index tuple, in order, where its offset is in
-// [low, low + width).
-template <typename Op, typename T>
-void PutElementsWithin(const Addressing& a, int64_t low, uint64_t width,
-                       const T* values, int64_t step, T* out, BadIndices* bad) {
+// Where the thread that has the elements [low, low + width) writes: what is
+// another's goes elsewhere. Chosen without a branch, which would be foretold
+// wrongly half of the time.
+template <typename T>
+class OwnPlaces {
+ public:
+  OwnPlaces(T* out, int64_t low, int64_t high)
+      : out_(out), low_(low), width_(static_cast<uint64_t>(high - low)) {}
+  T* operator()(int64_t offset) {
+    const auto other = reinterpret_cast<uintptr_t>(&elsewhere_);
+    const uintptr_t own =
+        -static_cast<uintptr_t>(static_cast<uint64_t>(offset - low_) < width_);
+    const auto at = reinterpret_cast<uintptr_t>(out_ + offset);
+    return reinterpret_cast<T*>(other ^ ((other ^ at) & own));
+  }
+
+ private:
+  T* const out_;
+  const int64_t low_;
+  const uint64_t width_;
+  T elsewhere_{};
+};
+
+// Writes (adds) one element per index tuple, in order, at place(its offset).
+template <typename Op, typename T, typename Place>
+void PutElementsAt(const Addressing& a, const T* values, int64_t step,
+                   Place place, BadIndices* bad) {
   constexpr int64_t kAhead = 16;  // the places lie anywhere
   int64_t offsets[kBlockOffsets];
-  // What another thread writes goes elsewhere. Chosen without a branch, which
-  // would be foretold wrongly half of the time.
-  T elsewhere{};
-  const auto other = reinterpret_cast<uintptr_t>(&elsewhere);
-  const auto place = [&](int64_t offset) {
-    const uintptr_t own =
-        -static_cast<uintptr_t>(static_cast<uint64_t>(offset - low) < width);
-    const auto at = reinterpret_cast<uintptr_t>(out + offset);
-    return reinterpret_cast<T*>(other ^ ((other ^ at) & own));
-  };
   for (int64_t at = 0; at < a.count; at += kBlockOffsets) {
     const int64_t n = std::min(kBlockOffsets, a.count - at);
     if (!FillOffsets(a, at, n, offsets, bad)) return;
@@ -285,8 +297,12 @@ absl::Status PutElements(KernelContext& context, const Attrs& attrs,
   ParallelFor(context, parts, 1, [&](int64_t begin, int64_t end) {
     const int64_t low = extent * begin / parts;
     const int64_t high = extent * end / parts;
-    PutElementsWithin<Op>(a, low, static_cast<uint64_t>(high - low), values,
-                          step, out, &bad);
+    if (parts == 1) {
+      PutElementsAt<Op>(
+          a, values, step, [&](int64_t offset) { return out + offset; }, &bad);
+    } else {
+      PutElementsAt<Op>(a, values, step, OwnPlaces<T>(out, low, high), &bad);
+    }
   });
   return ToStatus(attrs, a, bad);
 }

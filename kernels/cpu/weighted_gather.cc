@@ -7,6 +7,7 @@
 // them together.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -71,17 +72,87 @@ struct GatherBody {
   }
 };
 
+// Taps taken together, so that a column's sum stays in a register; and the
+// columns that a thread takes so.
+constexpr int kTaps = 4;
+constexpr int64_t kTapColumns = 256;
+
+// The indices of a group of taps, as narrow as the planes allow: half the width
+// is twice the lanes.
+template <typename I>
+struct TapIndices {
+  I at[kTaps][kTapColumns];
+};
+
+// to[p] (+)= the sum over taps k of factor[k * stride + p] * from[at[k][p]].
+template <typename T, typename I, int kCount>
+struct GatherTapsBody {
+  static HOLDFAST_INLINE int Run(const T* __restrict from,
+                                 const TapIndices<I>* __restrict taps,
+                                 const T* __restrict factor, int64_t stride,
+                                 int64_t n, bool add, T* __restrict to) {
+    for (int64_t p = 0; p < n; ++p) {
+      T sum = add ? to[p] : T{0};
+      for (int k = 0; k < kCount; ++k) {
+        const I at = taps->at[k][p];
+        const T product = factor[k * stride + p] * from[at < 0 ? I{0} : at];
+        sum += at < 0 ? T{0} : product;
+      }
+      to[p] = sum;
+    }
+    return 0;
+  }
+};
+
+template <typename T, typename I, int kCount>
+void GatherTaps(const Sizes& s, const T* input, const int64_t* index,
+                const T* weight, int64_t first_tap, int64_t begin, int64_t end,
+                T* out) {
+  TapIndices<I> taps;
+  const int64_t first = first_tap * s.columns + begin;
+  for (int k = 0; k < kCount; ++k) {
+    const int64_t* at = index + first + k * s.columns;
+    for (int64_t p = 0; p < end - begin; ++p) {
+      taps.at[k][p] = at[p] < 0 ? I{-1} : static_cast<I>(at[p]);
+    }
+  }
+  for (int64_t c = 0; c < s.channels; ++c) {
+    Vectorised<GatherTapsBody<T, I, kCount>>(
+        input + c * s.length, static_cast<const TapIndices<I>*>(&taps),
+        weight + first, s.columns, end - begin, first_tap > 0,
+        out + c * s.columns + begin);
+  }
+}
+
+template <typename T, typename I>
+void GatherAs(const Sizes& s, const T* input, const int64_t* index,
+              const T* weight, int64_t begin, int64_t end, T* out) {
+  int64_t k = 0;
+  for (; k + kTaps <= s.taps; k += kTaps) {
+    GatherTaps<T, I, kTaps>(s, input, index, weight, k, begin, end, out);
+  }
+  for (; k < s.taps; ++k) {
+    GatherTaps<T, I, 1>(s, input, index, weight, k, begin, end, out);
+  }
+}
+
 template <typename T>
 void Gather(const Sizes& s, const T* input, const int64_t* index,
             const T* weight, int64_t begin, int64_t end, T* out) {
-  for (int64_t c = 0; c < s.channels; ++c) {
-    const T* plane = input + c * s.length;
-    T* to = out + c * s.columns + begin;
-    std::fill(to, to + (end - begin), T{0});
-    for (int64_t k = 0; k < s.taps && s.length > 0; ++k) {
-      const int64_t at = k * s.columns + begin;
-      Vectorised<GatherBody<T>>(plane, index + at, weight + at, end - begin,
-                                to);
+  if (s.taps == 0 || s.length == 0) {
+    for (int64_t c = 0; c < s.channels; ++c) {
+      T* to = out + c * s.columns;
+      std::fill(to + begin, to + end, T{0});
+    }
+    return;
+  }
+  const bool narrow = s.length <= std::numeric_limits<int32_t>::max();
+  for (int64_t at = begin; at < end; at += kTapColumns) {
+    const int64_t last = std::min(end, at + kTapColumns);
+    if (narrow) {
+      GatherAs<T, int32_t>(s, input, index, weight, at, last, out);
+    } else {
+      GatherAs<T, int64_t>(s, input, index, weight, at, last, out);
     }
   }
 }
