@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Finding and asking the daemon that a subcommand is about."""
+
+import argparse
+import os
+import sys
+
+
+def add_address(parser):
+    """ADDRESS, and --address for those who type that."""
+    parser.add_argument(
+        "address",
+        nargs="?",
+        help="host:port or unix:PATH (default: HOLDFAST_ADDRESS, else this machine's "
+        "daemon)",
+    )
+    parser.add_argument("--address", dest="named_address", help=argparse.SUPPRESS)
+
+
+def address_of(args):
+    return args.address or args.named_address or default_address()
+
+
+def default_address():
+    """Where a daemon that nobody named would be, without starting one."""
+    if os.environ.get("HOLDFAST_ADDRESS"):
+        return os.environ["HOLDFAST_ADDRESS"]
+    path = os.environ.get("HOLDFAST_SOCKET")
+    if not path:
+        folder = os.environ.get("XDG_RUNTIME_DIR")
+        folder = f"{folder}/holdfast" if folder else f"/tmp/holdfast-{os.getuid()}"
+        path = f"{folder}/holdfastd.sock"
+    return f"unix:{path}"
+
+
+def read_stats(address):
+    """The daemon's StatsReply (_stats.py). Raises HoldfastError."""
+    import holdfast
+    from holdfast import _stats
+
+    with holdfast.connect(address, grace=0, default=False) as session:
+        return _stats.parse(session._stats())
+
+
+def fail(message):
+    print(f"holdfast: {message}", file=sys.stderr)
+    return 1

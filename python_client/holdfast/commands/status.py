@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Shows a running daemon and its sessions."""
+
+import json
+
+from holdfast.commands._daemon import add_address, address_of, fail, read_stats
+from holdfast.commands._text import duration, print_table, size
+
+HELP = "show a running daemon's sessions"
+
+
+def add_arguments(parser):
+    add_address(parser)
+    parser.add_argument("--ops", action="store_true", help="show op counts too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def main(args):
+    from holdfast.errors import HoldfastError
+
+    address = address_of(args)
+    try:
+        reply = read_stats(address)
+    except HoldfastError as error:
+        return fail(str(error))
+    if args.json:
+        print(json.dumps(reply, indent=2))
+        return 0
+    print(
+        f"{reply['server']} on {reply['device']} at {address}, "
+        f"up {duration(reply['uptime_seconds'])}"
+    )
+    print_table(_session_rows(reply["sessions"]))
+    if args.ops:
+        print()
+        print_table(_op_rows(reply["ops"]))
+    return 0
+
+
+def _session_rows(sessions):
+    rows = [("ID", "NAME", "CLIENT", "VIA", "TENSORS", "IN USE", "OPS", "DEVICE TIME")]
+    for s in sessions:
+        rows.append(
+            (
+                str(s["id"]),
+                s["name"] or "-",
+                s["client"],
+                s["transport"] if s["connected"] else "(away)",
+                str(s["tensors"]),
+                size(s["bytes_in_use"]),
+                str(s["ops"]),
+                f"{s['device_seconds']:.3f} s",
+            )
+        )
+    return rows
+
+
+def _op_rows(ops):
+    rows = [("OP", "CALLS", "FAILED", "SECONDS")]
+    for op in sorted(ops, key=lambda op: -op["seconds"]):
+        rows.append(
+            (op["name"], str(op["calls"]), str(op["failures"]), f"{op['seconds']:.3f}")
+        )
+    return rows
