@@ -37,10 +37,10 @@ const dnnl::engine& DnnlEngine() {
   return *engine;
 }
 
-void UseDnnlThreads(const KernelContext& context) {
-  if (omp_get_max_threads() != context.num_threads) {
-    omp_set_num_threads(context.num_threads);
-  }
+void UseDnnlThreads(const KernelContext& context, int64_t multiplications) {
+  constexpr int64_t kFew = int64_t{1} << 19;  // some 5 microseconds
+  const int threads = multiplications <= kFew ? 1 : context.num_threads;
+  if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
 }
 
 dnnl::primitive_attr UserScratchpad() {

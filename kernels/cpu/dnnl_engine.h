@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -27,8 +28,13 @@
 namespace holdfast {
 
 const dnnl::engine& DnnlEngine();
-// Lets oneDNN use the context's number of threads on the calling thread.
-void UseDnnlThreads(const KernelContext& context);
+// Lets oneDNN use the context's number of threads on the calling thread, or one
+// where a call of so few multiplications would wait for the others longer than
+// it computes: on a small machine the client that sends the next op needs
+// theirs.
+void UseDnnlThreads(
+    const KernelContext& context,
+    int64_t multiplications = std::numeric_limits<int64_t>::max());
 
 // The attributes every primitive here has: scratch memory comes from the
 // caller.

@@ -266,7 +266,7 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
         }
       }
       const float beta = call.bias == nullptr ? 0.0f : 1.0f;
-      UseDnnlThreads(context);
+      UseDnnlThreads(context, call.m * call.n * call.k);
       const dnnl_status_t status =
           dnnl_sgemm(ta, tb, call.m, call.n, call.k, 1.0f, call.a, lda, call.b,
                      ldb, beta, call.c, call.c_row);

@@ -102,6 +102,7 @@ struct Product {
       return;
     }
     if constexpr (std::is_same_v<T, float>) {
+      UseDnnlThreads(context, m * n * k);
       dnnl_sgemm(a_t ? 'T' : 'N', b_t ? 'T' : 'N', m, n, k, 1.0f, a,
                  a_t ? m : k, b, b_t ? k : n, accumulate ? 1.0f : 0.0f, c, n);
     } else {
@@ -127,7 +128,6 @@ struct Product {
 template <typename T>
 bool Prepare(Product<T>* product, int64_t n, int64_t k) {
   if constexpr (std::is_same_v<T, float>) {
-    UseDnnlThreads(product->context);
     return true;
   } else {
     product->workspace = product->context.Scratch(GemmWorkspaceBytes<T>(n, k));
