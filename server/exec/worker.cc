@@ -16,9 +16,7 @@
 namespace holdfast {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::duration d) {
+double Seconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
@@ -30,7 +28,8 @@ void Pause() {
 
 }  // namespace
 
-Worker::Worker(Options options) : options_(options) {
+Worker::Worker(Options options)
+    : options_(options), share_(absl::ToDoubleSeconds(options.credit)) {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   Watch(wake_fd_);
@@ -56,8 +55,7 @@ void Worker::Stop() {
 }
 
 void Worker::Add(std::shared_ptr<Session> session) {
-  // A newcomer starts level with the others, not with credit for the past.
-  session->virtual_time = virtual_clock_;
+  share_.Enter(session->user_share(), session->share());
   sessions_.push_back(std::move(session));
 }
 
@@ -67,6 +65,8 @@ void Worker::Remove(const Session* session) {
                                    return s.get() == session;
                                  }),
                   sessions_.end());
+  ready_.erase(std::remove(ready_.begin(), ready_.end(), session),
+               ready_.end());
 }
 
 void Worker::Post(std::function<void()> fn) {
@@ -132,26 +132,46 @@ bool Worker::Poll() {
   return false;
 }
 
-// One slice of the session that has used least device time.
-bool Worker::ServeOne() {
-  Session* next = nullptr;
+void Worker::LookForWork() {
+  ready_.clear();
   for (const auto& session : sessions_) {
     if (!session->HasWork()) continue;
-    // Time spent idle is not saved up.
-    session->virtual_time = std::max(session->virtual_time, virtual_clock_);
-    if (next == nullptr || session->virtual_time < next->virtual_time) {
-      next = session.get();
+    share_.Contend(session->user_share(), session->share());
+    ready_.push_back(session.get());
+  }
+  looked_ = Clock::now();
+}
+
+Session* Worker::NextInTurn() {
+  auto next = ready_.end();
+  for (auto it = ready_.begin(); it != ready_.end(); ++it) {
+    if (next == ready_.end() ||
+        FairShare::Precedes(*(*it)->user_share(), *(*it)->share(),
+                            *(*next)->user_share(), *(*next)->share())) {
+      next = it;
     }
   }
+  if (next == ready_.end()) return nullptr;
+  Session* session = *next;
+  *next = ready_.back();
+  ready_.pop_back();
+  return session;
+}
+
+// One slice of the session whose turn it is.
+bool Worker::ServeOne() {
+  const auto look_every =
+      std::chrono::nanoseconds(absl::ToInt64Nanoseconds(options_.look_every));
+  if (ready_.empty() || Clock::now() - looked_ >= look_every) LookForWork();
+  Session* next = NextInTurn();
   if (next == nullptr) return false;
-  // The clock follows the least served session that has work.
-  virtual_clock_ = next->virtual_time;
   // Held while it runs: the slice may end the session.
   const std::shared_ptr<Session> hold = next->shared_from_this();
+  share_.Begin(next->user_share(), *next->share());
   const Clock::time_point start = Clock::now();
   next->RunSome({options_.slice_commands, options_.slice_time, &has_posted_});
   const double used = Seconds(Clock::now() - start);
-  next->virtual_time += used;
+  FairShare::Charge(next->user_share(), next->share(), used);
   next->AddDeviceSeconds(used);
   return true;
 }

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Worker: the thread that owns a device. It decodes and executes the batches
-// of all sessions, a slice at a time, picking the session that has used least
-// device time (weighted fair share), so that a small interactive session
-// never waits behind somebody's long queue. With nothing to do it looks around
+// of all sessions, a slice at a time, by weighted fair share of device time
+// (fair_share.h), so that a small interactive session never waits behind
+// somebody's long queue. With nothing to do it looks around
 // for tens of microseconds, then sleeps in epoll and uses no CPU.
 // Thread-safety: Post, Run, Wake, Watch, Unwatch and Stop from any thread.
 #ifndef HOLDFAST_SERVER_EXEC_WORKER_H_
 #define HOLDFAST_SERVER_EXEC_WORKER_H_
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/exec/fair_share.h"
 
 namespace holdfast {
 
@@ -31,6 +33,11 @@ class Worker {
     // One turn of a session; it also ends when something is posted.
     int slice_commands = 4096;
     absl::Duration slice_time = absl::Milliseconds(2);
+    // Of idle sessions: enough for what a client does between two ops.
+    absl::Duration credit = absl::Milliseconds(50);
+    // How long a look at all sessions serves: with a thousand of them it costs
+    // as much as many ops.
+    absl::Duration look_every = absl::Microseconds(500);
   };
   explicit Worker(Options options);
   ~Worker();  // stops
@@ -58,9 +65,13 @@ class Worker {
   bool OnWorkerThread() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void Loop(const std::function<void()>& tick);
   void RunPosted();
   bool ServeOne();  // false: no session had work
+  void LookForWork();
+  Session* NextInTurn();  // null: none has work
   void Sleep();
   bool Poll();  // true: some session has work, or something was posted
 
@@ -73,7 +84,9 @@ class Worker {
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;       // guarded by mutex_
   std::vector<std::shared_ptr<Session>> sessions_;  // worker thread
-  double virtual_clock_ = 0;                        // worker thread
+  FairShare share_;                                 // worker thread
+  std::vector<Session*> ready_;  // with work at the last look; worker thread
+  Clock::time_point looked_;     // worker thread
   std::atomic<std::thread::id> thread_id_{};
 };
 

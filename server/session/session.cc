@@ -29,6 +29,9 @@ constexpr uint64_t kMaxBulkBytes = uint64_t{16} << 30;
 
 Session::Session(Device* device, Options options)
     : options_(std::move(options)), grace_seconds_(options_.grace_seconds) {
+  if (options_.user_share == nullptr) {
+    options_.user_share = std::make_shared<UserShare>();
+  }
   Executor::Options exec;
   exec.local = options_.local;
   exec.memory_limit_bytes = options_.memory_limit_bytes;

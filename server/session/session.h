@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
 #include "server/exec/executor.h"
+#include "server/exec/fair_share.h"
 #include "server/session/connection.h"
 
 namespace holdfast {
@@ -44,6 +45,8 @@ class Session : public std::enable_shared_from_this<Session>,
         find_session;
     StreamId stream = 0;  // of Device::CreateStream; the session destroys it
     std::shared_ptr<SharedStorages> shared;  // see Executor::Options
+    // One for all sessions of a user; null: the session has its own.
+    std::shared_ptr<UserShare> user_share;
   };
   Session(Device* device, Options options);
   ~Session();
@@ -105,9 +108,10 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::Time expires() const;
   void set_grace_seconds(double seconds);
 
-  // Scheduler's account (worker thread): device time used, in seconds.
-  double virtual_time = 0;
-  void AddDeviceSeconds(double seconds);
+  // Accounts of the scheduler (fair_share.h). Weights from any thread.
+  ShareAccount* share() { return &share_; }
+  UserShare* user_share() { return options_.user_share.get(); }
+  void AddDeviceSeconds(double seconds);  // worker thread
 
  private:
   // ReplySink: reads that are done.
@@ -125,6 +129,7 @@ class Session : public std::enable_shared_from_this<Session>,
   void FinishBatch();
 
   Options options_;
+  ShareAccount share_;
   std::unique_ptr<Executor> executor_;      // worker thread
   std::unique_ptr<Connection> connection_;  // worker thread
   // The batch being applied, owned by the connection, and the next command.
