@@ -87,9 +87,11 @@ _IN_FUNCTIONAL = """
 """
 # Not every program needs these; `import holdfast` stays short.
 _SUBMODULES = (
+    "_six",
     "_utils",
     "accelerator",
     "amp",
+    "ao",
     "backends",
     "cuda",
     "daemon",
@@ -104,6 +106,7 @@ _SUBMODULES = (
     "multiprocessing",
     "nn",
     "onnx",
+    "ops",
     "optim",
     "profiler",
     "quantization",

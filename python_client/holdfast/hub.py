@@ -23,11 +23,15 @@ _dir = None
 
 def get_dir():
     """The folder of set_dir(), of TORCH_HOME, or ~/.cache/torch/hub."""
-    if _dir is not None:
-        return _dir
+    return os.path.join(_get_torch_home(), "hub") if _dir is None else _dir
+
+
+def _get_torch_home():
+    # torchvision asks for it.
     cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(
+        os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
+    )
 
 
 def set_dir(d):
@@ -132,6 +136,15 @@ def list(repo_or_dir, source="github", **options):
 def help(repo_or_dir, model, source="github", **options):
     """The docstring of one of them."""
     return _entry(_hubconf(repo_or_dir, source), model).__doc__
+
+
+def tqdm(iterable=None, *args, **kwargs):
+    """The package tqdm's bar; without the package, the iterable itself."""
+    try:
+        from tqdm.auto import tqdm as bar
+    except ImportError:
+        return iterable
+    return bar(iterable, *args, **kwargs)
 
 
 __getattr__ = module_getattr("torch.hub")

@@ -97,4 +97,10 @@ def _get_tracing_state():
     return None
 
 
+def _log_api_usage_once(event):
+    """Nothing: what programs use is not counted."""
+
+
+# torchvision asks for both.
 _C._get_tracing_state = _get_tracing_state
+_C._log_api_usage_once = _log_api_usage_once

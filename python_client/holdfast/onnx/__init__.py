@@ -24,4 +24,11 @@ def is_in_onnx_export():
     return False
 
 
-__getattr__ = module_getattr("torch.onnx")
+def register_custom_op_symbolic(symbolic_name, symbolic_fn, opset_version):
+    """Nothing: packages register their operators when they are imported."""
+
+
+__getattr__ = module_getattr(
+    "torch.onnx",
+    submodules=("symbolic_helper", "symbolic_opset9", "symbolic_opset11"),
+)

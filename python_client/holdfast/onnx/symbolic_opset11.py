@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Operators of ONNX's opset 11: names to import, refused when called."""
+
+from holdfast.onnx.symbolic_helper import __getattr__  # noqa: F401
