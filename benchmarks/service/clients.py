@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The clients of the service benchmark, each a process: run as
+`clients.py ROLE ADDRESS ...`, started by Client, which tells it when to begin and
+reads one line of JSON when it has ended."""
+
+import json
+import subprocess
+import sys
+import time
+
+import holdfast as torch
+
+PERIOD_S = 0.05  # of the interactive client
+
+
+class Client:
+    """A process in one of the roles below, ready to begin."""
+
+    def __init__(self, role, address, *args):
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, role, address, *map(str, args)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_until_ready(self):
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("a client of the benchmark failed; see above")
+        return self
+
+    def begin(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+
+    def result(self):
+        line = self.process.stdout.readline()
+        self.process.wait(60)
+        return json.loads(line)
+
+
+def run(clients, seconds):
+    """The results of clients that run for so long, all at once."""
+    for client in clients:
+        client.wait_until_ready()
+    for client in clients:
+        client.begin(seconds)
+    return [client.result() for client in clients]
+
+
+def told_to_begin():
+    """Seconds to run for."""
+    print("ready", flush=True)
+    return float(sys.stdin.readline())
+
+
+def train(width):
+    """Trains a small network as fast as it can, the loss read every 10 steps."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
+
+    def steps(count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    steps(20)
+    seconds = told_to_begin()
+    # Everybody is under way when the counting begins, and nobody has ended when
+    # it ends.
+    begin = time.monotonic() + 0.1 * seconds
+    end = begin + 0.8 * seconds
+    counted, stop = 0, end + 0.1 * seconds
+    while (now := time.monotonic()) < stop:
+        steps(10)
+        if begin <= now < end:
+            counted += 10
+    return {"steps_per_s": counted / (end - begin)}
+
+
+def interact():
+    """A small op and a read every 50 ms; the latency of each, in seconds."""
+    x = torch.ones(8)
+    (x + 1).tolist()
+    latencies = []
+    end = time.monotonic() + told_to_begin()
+    while (start := time.monotonic()) < end:
+        (x + 1).tolist()
+        took = time.monotonic() - start
+        latencies.append(took)
+        time.sleep(max(0, PERIOD_S - took))
+    return {"latencies": latencies}
+
+
+def main():
+    role, address, *args = sys.argv[1:]
+    with torch.connect(address):
+        result = {"train": train, "interact": interact}[role](*map(int, args))
+    print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()
