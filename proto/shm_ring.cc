@@ -41,8 +41,8 @@ absl::Status Errno(absl::string_view what) {
 }
 
 absl::StatusOr<RingHeader*> MapPages(int fd, uint64_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_POPULATE, fd, 0);
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return Errno("mmap of a ring");
   return static_cast<RingHeader*>(memory);
 }
@@ -105,11 +105,11 @@ absl::StatusOr<RingMemory> RingMemory::Create(uint32_t capacity, int* fd) {
   const int file =
       memfd_create("holdfast-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return Errno("memfd_create");
-  // Reserved now, since a page that cannot be had later is a SIGBUS.
+  // Pages come as they are written, so that a thousand idle sessions cost
+  // little: a memfd has no quota, whose end would be a SIGBUS.
   absl::Status status;
-  if (const int error = posix_fallocate(file, 0, bytes); error != 0) {
-    errno = error;
-    status = Errno("reserving a ring's memory");
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    status = Errno("sizing a ring's memory");
   } else if (fcntl(file, F_ADD_SEALS,
                    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     status = Errno("sealing a ring's memory");
