@@ -16,6 +16,10 @@
 namespace holdfast {
 namespace {
 
+std::chrono::nanoseconds Nanoseconds(absl::Duration d) {
+  return std::chrono::nanoseconds(absl::ToInt64Nanoseconds(d));
+}
+
 double Seconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
@@ -29,7 +33,9 @@ void Pause() {
 }  // namespace
 
 Worker::Worker(Options options)
-    : options_(options), share_(absl::ToDoubleSeconds(options.credit)) {
+    : options_(options),
+      sessions_(Nanoseconds(options.idle_after)),
+      share_(absl::ToDoubleSeconds(options.credit)) {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   Watch(wake_fd_);
@@ -51,20 +57,17 @@ void Worker::Stop() {
   Wake();
   thread_.join();
   RunPosted();  // whoever waits in Run must not wait for ever
-  sessions_.clear();
+  sessions_.Clear();
+  ready_.clear();
 }
 
 void Worker::Add(std::shared_ptr<Session> session) {
   share_.Enter(session->user_share(), session->share());
-  sessions_.push_back(std::move(session));
+  sessions_.Add(std::move(session));
 }
 
 void Worker::Remove(const Session* session) {
-  sessions_.erase(std::remove_if(sessions_.begin(), sessions_.end(),
-                                 [&](const std::shared_ptr<Session>& s) {
-                                   return s.get() == session;
-                                 }),
-                  sessions_.end());
+  sessions_.Remove(session);
   ready_.erase(std::remove(ready_.begin(), ready_.end(), session),
                ready_.end());
 }
@@ -122,24 +125,20 @@ void Worker::RunPosted() {
     has_posted_.store(false, std::memory_order_relaxed);
   }
   for (const auto& fn : posted) fn();
+  if (!posted.empty()) sessions_.LookAtIdle(/*all=*/true);
 }
 
 bool Worker::Poll() {
-  if (has_posted_.load(std::memory_order_acquire)) return true;
-  for (const auto& session : sessions_) {
-    if (session->HasWork()) return true;
-  }
-  return false;
+  return has_posted_.load(std::memory_order_acquire) || sessions_.AnyWork();
 }
 
 void Worker::LookForWork() {
   ready_.clear();
-  for (const auto& session : sessions_) {
-    if (!session->HasWork()) continue;
-    share_.Contend(session->user_share(), session->share());
-    ready_.push_back(session.get());
-  }
   looked_ = Clock::now();
+  sessions_.ForEachWithWork(looked_, [&](Session* session) {
+    share_.Contend(session->user_share(), session->share());
+    ready_.push_back(session);
+  });
 }
 
 Session* Worker::NextInTurn() {
@@ -160,9 +159,10 @@ Session* Worker::NextInTurn() {
 
 // One slice of the session whose turn it is.
 bool Worker::ServeOne() {
-  const auto look_every =
-      std::chrono::nanoseconds(absl::ToInt64Nanoseconds(options_.look_every));
-  if (ready_.empty() || Clock::now() - looked_ >= look_every) LookForWork();
+  if (ready_.empty() ||
+      Clock::now() - looked_ >= Nanoseconds(options_.look_every)) {
+    LookForWork();
+  }
   Session* next = NextInTurn();
   if (next == nullptr) return false;
   // Held while it runs: the slice may end the session.
@@ -176,37 +176,49 @@ bool Worker::ServeOne() {
   return true;
 }
 
-// Sleeps until a doorbell rings, Wake is called or it is time for a tick.
-void Worker::Sleep() {
-  bool ready = has_posted_.load(std::memory_order_acquire);
-  int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.tick));
-  for (const auto& session : sessions_) {
-    if (!session->Arm() || session->AwaitsDevice()) ready = true;
-    if (session->HasUnsentEvents()) timeout_ms = 1;
-  }
-  if (ready || stop_.load()) timeout_ms = 0;
+void Worker::Listen(int timeout_ms) {
   epoll_event events[16];
   const int n = epoll_wait(epoll_fd_, events, 16, timeout_ms);
+  listened_ = Clock::now();
   for (int i = 0; i < n; ++i) {
+    const int fd = events[i].data.fd;
     uint64_t count;
-    [[maybe_unused]] ssize_t r = read(events[i].data.fd, &count, sizeof count);
+    [[maybe_unused]] ssize_t r = read(fd, &count, sizeof count);
+    if (fd == wake_fd_) {
+      sessions_.LookAtIdle(/*all=*/false);
+    } else {
+      sessions_.Rang(fd);
+    }
   }
-  for (const auto& session : sessions_) session->Disarm();
+}
+
+// Sleeps until a doorbell rings, Wake is called or it is time for a tick.
+void Worker::Sleep() {
+  int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.tick));
+  const bool may_sleep = sessions_.RetireAll();
+  if (sessions_.AnyUnsentEvents()) timeout_ms = 1;
+  if (!may_sleep || has_posted_.load(std::memory_order_acquire) ||
+      stop_.load()) {
+    timeout_ms = 0;
+  }
+  Listen(timeout_ms);
 }
 
 void Worker::Loop(const std::function<void()>& tick) {
   thread_id_.store(std::this_thread::get_id());
-  const auto spin =
-      std::chrono::nanoseconds(absl::ToInt64Nanoseconds(options_.spin));
-  const auto tick_every =
-      std::chrono::nanoseconds(absl::ToInt64Nanoseconds(options_.tick));
+  const auto tick_every = Nanoseconds(options_.tick);
   Clock::time_point next_tick = Clock::now() + tick_every;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (has_posted_.load(std::memory_order_acquire)) RunPosted();
     if (ServeOne()) {
-      if (Clock::now() < next_tick) continue;
+      const Clock::time_point now = Clock::now();
+      if (sessions_.any_idle() &&
+          now - listened_ >= Nanoseconds(options_.listen_every)) {
+        Listen(0);
+      }
+      if (now < next_tick) continue;
     } else {
-      const Clock::time_point end = Clock::now() + spin;
+      const Clock::time_point end = Clock::now() + Nanoseconds(options_.spin);
       bool found = false;
       while (!found && Clock::now() < end) {
         for (int i = 0; i < 16 && !found; ++i) {
@@ -219,9 +231,7 @@ void Worker::Loop(const std::function<void()>& tick) {
       }
       if (!found) Sleep();
       // Events that found no room are offered again.
-      for (const auto& session : sessions_) {
-        if (session->HasUnsentEvents()) session->RunSome({});
-      }
+      sessions_.SendUnsentEvents();
     }
     if (Clock::now() >= next_tick) {
       tick();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/exec/active_sessions.h"
 #include "server/exec/fair_share.h"
 
 namespace holdfast {
@@ -38,6 +39,10 @@ class Worker {
     // How long a look at all sessions serves: with a thousand of them it costs
     // as much as many ops.
     absl::Duration look_every = absl::Microseconds(500);
+    // How long a session without work is looked at; and how soon a busy worker
+    // hears an idle session's doorbell.
+    absl::Duration idle_after = absl::Milliseconds(10);
+    absl::Duration listen_every = absl::Microseconds(100);
   };
   explicit Worker(Options options);
   ~Worker();  // stops
@@ -73,6 +78,7 @@ class Worker {
   void LookForWork();
   Session* NextInTurn();  // null: none has work
   void Sleep();
+  void Listen(int timeout_ms);  // for doorbells
   bool Poll();  // true: some session has work, or something was posted
 
   const Options options_;
@@ -82,11 +88,12 @@ class Worker {
   std::atomic<bool> stop_{false};
   std::atomic<bool> has_posted_{false};
   std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;       // guarded by mutex_
-  std::vector<std::shared_ptr<Session>> sessions_;  // worker thread
-  FairShare share_;                                 // worker thread
+  std::vector<std::function<void()>> posted_;  // guarded by mutex_
+  ActiveSessions sessions_;                    // worker thread
+  FairShare share_;                            // worker thread
   std::vector<Session*> ready_;  // with work at the last look; worker thread
   Clock::time_point looked_;     // worker thread
+  Clock::time_point listened_;   // worker thread
   std::atomic<std::thread::id> thread_id_{};
 };
 

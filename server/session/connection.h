@@ -40,6 +40,9 @@ class Connection {
   // false if a batch is there already.
   virtual bool Arm() = 0;
   virtual void Disarm() = 0;
+  // The eventfd that an armed client rings, watched by the worker; -1 where the
+  // transport calls Worker::Wake.
+  virtual int doorbell() const { return -1; }
 
   // Queues one event. False: the transport cannot take it now (ring full); the
   // session keeps it and offers it again later.

@@ -89,6 +89,9 @@ class Session : public std::enable_shared_from_this<Session>,
   }
   bool Arm();
   void Disarm();
+  int doorbell() const {  // see Connection::doorbell
+    return connection_ == nullptr ? -1 : connection_->doorbell();
+  }
 
   void SetConnection(std::unique_ptr<Connection> connection);
   // Takes it away if it is `expected` (any if null); starts the grace period.

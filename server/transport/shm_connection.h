@@ -63,6 +63,7 @@ class ShmConnection final : public Connection {
   bool HasBatch() override;
   bool Arm() override;
   void Disarm() override;
+  int doorbell() const override { return channel_.server_bell.get(); }
   // After a refusal the worker's doorbell rings when there is room again.
   bool Send(const v1::Event& event) override;
   void Close(const absl::Status& reason) override;
