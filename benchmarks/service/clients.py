@@ -60,7 +60,7 @@ def train(width):
     nn = torch.nn
     model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
+    x, y = torch.randn(256, 64), torch.randint(0, 10, (256,))
 
     def steps(count):
         for _ in range(count):

@@ -4,7 +4,7 @@
 
 import clients
 
-WIDTH = 512  # of the trainers' hidden layer
+WIDTH = 512
 
 
 def jain(shares):
