@@ -72,6 +72,9 @@ OWN_TESTS = {
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads
         set_num_threads typename use_deterministic_algorithms
         """,
+    "python_client/tests/test_settings.py": """
+        get_default_device set_default_device set_warn_always
+        """,
     "python_client/tests/test_spectral.py": """
         hamming_window hann_window histogramdd istft stft
         """,

@@ -58,6 +58,16 @@ from holdfast._device import device  # noqa: F401
 from holdfast._ops import TABLE as _TABLE
 from holdfast._registry import FUNCTIONS as _FUNCTIONS
 from holdfast.errors import OutOfMemoryError  # noqa: F401
+from holdfast.memory_formats import (  # noqa: F401
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    strided,
+)
 from holdfast.random import Generator, default_generator  # noqa: F401
 from holdfast.version import __version__  # noqa: F401
 from math import e, inf, nan, pi  # noqa: F401
@@ -70,12 +80,7 @@ globals().update(_FUNCTIONS)
 globals().update(dtypes.NAMES)
 globals().update(typed_tensors.NAMES)
 dtype = _C.dtype
-contiguous_format, preserve_format, strided, sparse_coo = (
-    "contiguous_format",
-    "preserve_format",
-    "strided",
-    "sparse_coo",
-)
+newaxis = None
 # What PyTorch has in both places.
 _IN_FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu
@@ -93,6 +98,8 @@ _SUBMODULES = (
     "amp",
     "ao",
     "backends",
+    "compiler",
+    "cpu",
     "cuda",
     "daemon",
     "distributed",
@@ -103,6 +110,7 @@ _SUBMODULES = (
     "fx",
     "hub",
     "jit",
+    "mps",
     "multiprocessing",
     "nn",
     "onnx",
@@ -115,7 +123,10 @@ _SUBMODULES = (
     "sparse",
     "special",
     "testing",
+    "types",
     "utils",
+    "version",
+    "xpu",
 )
 _ELSEWHERE = {
     "load": "serialization",

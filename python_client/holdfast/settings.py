@@ -11,6 +11,7 @@ depend on their number, and every algorithm is deterministic.
 import os
 
 from holdfast import _C
+from holdfast._device import device as _device
 from holdfast._registry import function
 
 _deterministic = False
@@ -61,6 +62,25 @@ def set_float32_matmul_precision(precision):
 def get_float32_matmul_precision():
     """What set_float32_matmul_precision() was told."""
     return _precision
+
+
+@function
+def set_warn_always(b):
+    """Nothing: Python's filters decide which warnings are shown again."""
+
+
+@function
+def set_default_device(device):
+    """Checks that the daemon has the device, where every tensor is made already.
+    RuntimeError if it has another."""
+    if device is not None:
+        _C.check_device(device)
+
+
+@function
+def get_default_device():
+    """The device where tensors are made: the daemon's."""
+    return _device(_C.default_session().device)
 
 
 @function

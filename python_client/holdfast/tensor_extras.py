@@ -11,6 +11,7 @@ from holdfast._registry import function, method, overload
 from holdfast.autograd import backward as _backward
 from holdfast.autograd import backward_pass
 from holdfast.errors import UnsupportedError
+from holdfast.memory_formats import strided
 from holdfast.shapes import unbind
 
 _ops = _C.ops
@@ -339,5 +340,5 @@ def apply_(self, callable):
 Tensor.is_sparse = False
 Tensor.is_quantized = False
 Tensor.is_meta = False
-Tensor.layout = "strided"
+Tensor.layout = strided
 Tensor.names = property(lambda self: (None,) * self.dim())

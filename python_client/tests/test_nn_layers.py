@@ -219,6 +219,14 @@ def test_dropout():
         nn.Dropout(1.5)
 
 
+def test_dropout2d_of_rows_warns():
+    with pytest.warns(UserWarning, match="Received a 2-D input"):
+        y = nn.Dropout2d(0.5)(holdfast.ones(50, 4))
+    assert set(y.unique().tolist()) == {0.0, 2.0}
+    with pytest.raises(RuntimeError, match="must have 2 or 3 dimensions"):
+        nn.functional.dropout1d(holdfast.ones(5))
+
+
 def test_dropout2d_drops_channels():
     y = nn.Dropout2d(0.5)(holdfast.ones(8, 16, 3, 3))
     sums = set(y.sum((2, 3)).flatten().tolist())

@@ -6,6 +6,14 @@
 import contextlib
 
 from holdfast import _C, random
+from holdfast.cuda.streams import (  # noqa: F401
+    Event,
+    Stream,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 from holdfast.memory import (  # noqa: F401
     max_memory_allocated,
     memory_allocated,
@@ -51,6 +59,21 @@ def _need_gpu():
         )
 
 
+def is_bf16_supported():
+    """Whether there is a GPU: all that Holdfast runs on have bfloat16."""
+    return is_available()
+
+
+def init():
+    """Checks that there is a GPU."""
+    _need_gpu()
+
+
+def is_initialized():
+    """Whether the session computes on a GPU."""
+    return is_available()
+
+
 def synchronize(device=None):
     """Waits until every op submitted so far is done."""
     session = _C.current_session()
@@ -60,6 +83,25 @@ def synchronize(device=None):
 
 def empty_cache():
     """Nothing: memory that sessions keep for reuse is given back under pressure."""
+
+
+def ipc_collect():
+    """Nothing: the daemon frees memory of processes that ended by itself."""
+
+
+def reset_max_memory_allocated(device=None):
+    """reset_peak_memory_stats(), by its older name."""
+    reset_peak_memory_stats(device)
+
+
+def memory_summary(device=None, abbreviated=False):
+    """Lines that tell what the session's tensors take."""
+    mib = 1 << 20
+    return (
+        f"in use {memory_allocated() / mib:.1f} MiB, "
+        f"at most {max_memory_allocated() / mib:.1f} MiB, "
+        f"reserved {memory_reserved() / mib:.1f} MiB"
+    )
 
 
 def manual_seed(seed):

@@ -14,7 +14,7 @@ from .module import Module
 from .parameter import Parameter
 
 
-class _Conv(Module):
+class _ConvNd(Module):
     """What all of them have: weight, bias, and the text that describes them."""
 
     axes = 0
@@ -107,7 +107,7 @@ class _Conv(Module):
         return text
 
 
-class _PlainConv(_Conv):
+class _PlainConv(_ConvNd):
     def __init__(
         self,
         in_channels,
@@ -184,7 +184,7 @@ class Conv3d(_PlainConv):
     axes = 3
 
 
-class _ConvTranspose(_Conv):
+class _ConvTranspose(_ConvNd):
     transposed = True
 
     def __init__(

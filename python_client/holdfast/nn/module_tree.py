@@ -228,7 +228,14 @@ class TreeMixin:
                     parameter.grad = parameter.grad.detach().zero_()
 
 
-def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False):
+def _parse_to(
+    *args,
+    device=None,
+    dtype=None,
+    non_blocking=False,
+    copy=False,
+    memory_format=None,
+):
     for arg in args:
         if isinstance(arg, holdfast.dtype):
             dtype = arg

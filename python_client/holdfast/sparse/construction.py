@@ -8,6 +8,7 @@ import math
 import holdfast
 from holdfast import _C
 from holdfast.errors import UnsupportedError
+from holdfast.memory_formats import sparse_coo
 from holdfast.sparse.coo_tensor import SparseTensor
 
 
@@ -89,7 +90,7 @@ def _check_size(indices, dense, size):
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """A sparse tensor of the elements that are not zero, or, with `sparse_dim`, of
     the blocks over the further dimensions that are not."""
-    if layout not in (None, "sparse_coo"):
+    if layout not in (None, sparse_coo):
         raise UnsupportedError(f"holdfast has no layout {layout}, only sparse_coo.")
     rank = self.dim()
     sparse_dim = rank if sparse_dim is None else sparse_dim

@@ -8,6 +8,7 @@ import math
 import holdfast
 from holdfast import _C
 from holdfast.errors import UnsupportedError
+from holdfast.memory_formats import sparse_coo
 
 
 Tensor = _C.Tensor
@@ -33,7 +34,7 @@ class SparseTensor(Tensor):
     """
 
     is_sparse = True
-    layout = "sparse_coo"
+    layout = sparse_coo
 
     def __new__(cls, indices, values, size, coalesced=False):
         # What ops would see, if they took it: the values, for type and device.
@@ -168,7 +169,7 @@ class SparseTensor(Tensor):
 
     def to_sparse(self, sparse_dim=None, **options):
         """This tensor."""
-        if options.get("layout") not in (None, "sparse_coo"):
+        if options.get("layout") not in (None, sparse_coo):
             raise UnsupportedError(f"holdfast has no layout {options['layout']}.")
         return self
 

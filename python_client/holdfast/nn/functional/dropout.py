@@ -3,6 +3,8 @@
 
 """Dropout (Srivastava et al. 2014)."""
 
+import warnings
+
 import holdfast
 from holdfast import _C
 
@@ -47,14 +49,23 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 def _channels(name, input, inner, p, training, inplace):
     _check(p)
-    if input.dim() not in (inner + 1, inner + 2):
+    expected = input.dim() in (inner + 1, inner + 2)
+    if not expected and (inner == 1 or input.dim() < 2):
         raise RuntimeError(
             f"[{name}] input must have {inner + 1} or {inner + 2} dimensions. "
             f"Got {tuple(input.shape)}."
         )
+    if not expected:
+        warnings.warn(
+            f"{name}: Received a {input.dim()}-D input, not a {inner + 1}-D or "
+            f"{inner + 2}-D one: dimensions 0 and 1 are taken for samples and "
+            "channels",
+            stacklevel=4,
+        )
     if not training or p == 0:
         return input
-    planes = tuple(input.shape[:-inner]) + (1,) * inner
+    apart = input.dim() - inner if expected else 2
+    planes = tuple(input.shape[:apart]) + (1,) * (input.dim() - apart)
     keep, _ = _ops.dropout(holdfast.ones(planes, dtype=input.dtype), p)
     return input.mul_(keep) if inplace else input * keep
 
