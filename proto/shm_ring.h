@@ -62,7 +62,7 @@ class RingMemory {
   RingMemory(RingMemory&& other) noexcept;
   RingMemory& operator=(RingMemory&& other) noexcept;
 
-  // Creates a sealed memfd (size fixed, pages reserved) and maps it. `fd`
+  // Creates a sealed memfd (its size is fixed) and maps it. `fd`
   // receives the descriptor, owned by the caller.
   static absl::StatusOr<RingMemory> Create(uint32_t capacity, int* fd);
   // Maps a ring got from the peer; checks magic, capacity and file size.

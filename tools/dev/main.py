@@ -14,6 +14,7 @@ COMMANDS = [
     ("setup", "environment", "install what is missing: Debian packages and .venv"),
     ("build", "build", "build the daemon and the Python extension"),
     ("test", "suites", "build, then run every test against the real daemon"),
+    ("fuzz", "fuzz", "feed the daemon's readers with libFuzzer's inputs"),
     ("check", "checks", "formatting, lint, layering and file sizes, as CI runs them"),
     ("demo", "launch", "run the demonstration (examples/demo.py)"),
     ("serve", "launch", "run the daemon; arguments go to holdfastd"),
