@@ -53,7 +53,8 @@ absl::Status ToAbslStatus(const wire::Status& status) {
   if (status.code() == 0) return absl::OkStatus();
   absl::Status result(static_cast<absl::StatusCode>(status.code()),
                       status.message());
-  if (!status.op().empty() || status.op_sequence() != 0) {
+  if (!status.op().empty() || status.op_sequence() != 0 ||
+      !status.trace_id().empty()) {
     result.SetPayload(kFailure, absl::Cord(status.SerializeAsString()));
   }
   return result;
@@ -65,7 +66,8 @@ OpFailure OpFailureOf(const absl::Status& status) {
   if (!payload.has_value() || !failure.ParseFromString(std::string(*payload))) {
     return {};
   }
-  return {failure.op(), failure.op_sequence(), failure.forward_op_sequence()};
+  return {failure.op(), failure.op_sequence(), failure.forward_op_sequence(),
+          failure.trace_id()};
 }
 
 }  // namespace holdfast::client

@@ -73,6 +73,8 @@ struct OpFailure {
   uint64_t op_sequence = 0;
   // Of a backward: the number of the op whose gradient failed; 0: unknown.
   uint64_t forward_op_sequence = 0;
+  // The session's, as in the daemon's log; "" from an older daemon.
+  std::string trace_id;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -226,6 +228,8 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::Status ResetPeakMemory() = 0;
   // Its number in Stats.
   virtual uint64_t id() const = 0;
+  // Names the session in errors and in the daemon's log.
+  virtual const std::string& trace_id() const = 0;
   // Serialized wire::StatsReply.
   virtual absl::StatusOr<std::string> Stats() = 0;
 

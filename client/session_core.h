@@ -111,6 +111,7 @@ class SessionCore final : public Session {
   absl::Status Close(bool keep) override;
   absl::Status ResetPeakMemory() override;
   uint64_t id() const override { return hello_.session_id(); }
+  const std::string& trace_id() const override { return hello_.trace_id(); }
   absl::StatusOr<std::string> Stats() override;
 
   const std::string& transport() const override { return transport_; }

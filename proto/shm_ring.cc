@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -257,6 +258,13 @@ RingReader::RingReader(RingMemory* memory)
 bool RingReader::Ready() const {
   return head_ != cached_tail_ ||
          memory_->header()->tail.load(std::memory_order_acquire) != head_;
+}
+
+size_t RingReader::WaitingBytes() const {
+  const uint64_t waiting =
+      memory_->header()->tail.load(std::memory_order_acquire) - head_;
+  // The producer may write any tail; TryRead tells it so.
+  return std::min<uint64_t>(waiting, memory_->capacity());
 }
 
 absl::Status RingReader::Broken(absl::string_view what, uint64_t got) const {

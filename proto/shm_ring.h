@@ -113,6 +113,8 @@ class RingReader {
   explicit RingReader(RingMemory* memory);
   // True when a record is waiting (one cache line read).
   bool Ready() const;
+  // Of the records that wait, padding included.
+  size_t WaitingBytes() const;
   // Copies the next record into `record` (its capacity is reused). Returns
   // false when the ring is empty; an error when the producer broke the format.
   absl::StatusOr<bool> TryRead(std::string* record);

@@ -4,7 +4,6 @@
 // holdfastd: the daemon. Reads its flags, puts device, worker, sessions and
 // transports together, and takes them apart when it is told to end.
 #include <cstdio>
-#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,19 +18,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "google/protobuf/stubs/logging.h"
 #include "kernels/device.h"
 #include "proto/default_socket.h"
 #include "proto/version.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
+#include "server/log/json_string.h"
+#include "server/log/log.h"
 #include "server/process.h"
 #include "server/session/session_registry.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/local_server.h"
 #include "server/transport/shm_connection.h"
-#include "spdlog/sinks/basic_file_sink.h"
-#include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 ABSL_FLAG(std::string, socket, "",
@@ -62,6 +60,8 @@ ABSL_FLAG(bool, exit_with_parent, false,
 ABSL_FLAG(std::string, log_level, "info",
           "least severe message to log: trace, debug, info, warning, error, "
           "critical, off");
+ABSL_FLAG(std::string, log_format, "text",
+          "text, for people, or json: an object per line");
 ABSL_FLAG(std::string, log_file, "", "append the log here, not to stderr");
 ABSL_FLAG(bool, print_address, false,
           "when ready, print one line of JSON on stdout: {\"socket\": PATH, "
@@ -114,46 +114,6 @@ bool AnswersQuestion(int argc, char** argv) {
     }
   }
   return false;
-}
-
-absl::Status SetUpLog() {
-  const std::string level = absl::GetFlag(FLAGS_log_level);
-  const spdlog::level::level_enum parsed = spdlog::level::from_str(level);
-  if (parsed == spdlog::level::off && level != "off") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[log] --log_level must be one of trace, debug, info, warning, error, "
-        "critical, off. Got '",
-        level, "'."));
-  }
-  const std::string file = absl::GetFlag(FLAGS_log_file);
-  try {
-    // stdout is for --print_address.
-    spdlog::set_default_logger(
-        file.empty() ? spdlog::stderr_logger_mt("holdfastd")
-                     : spdlog::basic_logger_mt("holdfastd", file));
-  } catch (const std::exception& e) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[log] --log_file cannot be opened: ", e.what(), "."));
-  }
-  spdlog::set_level(parsed);
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::flush_on(spdlog::level::info);
-  // It writes a line to stderr for each text of a client that is not UTF-8.
-  google::protobuf::SetLogHandler(nullptr);
-  return absl::OkStatus();
-}
-
-std::string JsonString(const std::string& text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppend(&json, "\\u", absl::Hex(c, absl::kZeroPad4));
-    } else {
-      json += c;
-    }
-  }
-  return json + "\"";
 }
 
 std::string SocketPath() {
@@ -238,7 +198,9 @@ int Main(int argc, char** argv) {
   RestartWithOpenMpSettings(argv);
   EndOfService end(absl::GetFlag(FLAGS_exit_with_parent));
   RaiseDescriptorLimit();
-  absl::Status status = SetUpLog();
+  absl::Status status = SetUpLog({absl::GetFlag(FLAGS_log_level),
+                                  absl::GetFlag(FLAGS_log_format),
+                                  absl::GetFlag(FLAGS_log_file)});
   if (status.ok()) status = Serve(&end);
   return status.ok() ? 0 : Fail(status);
 }

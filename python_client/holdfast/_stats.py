@@ -21,9 +21,11 @@ _SESSION = {
     8: ("bytes_cached", int),
     9: ("ops", int),
     10: ("device_seconds", float),
-    11: ("queued_batches", int),
+    11: ("queued_bytes", int),
     12: ("peak_bytes_in_use", int),
     13: ("op_sequence", int),
+    14: ("trace_id", str),
+    15: ("refused_allocations", int),
 }
 _OP = {
     1: ("name", str),

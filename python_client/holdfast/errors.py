@@ -6,7 +6,8 @@
 Each class subclasses what PyTorch raises in the same situation, so that
 programs that catch PyTorch's errors keep working. Errors of an op that failed
 on the daemon arrive at the next read; they carry `op` and `op_sequence` and,
-where known, `filename` and `lineno` of the call.
+where known, `filename` and `lineno` of the call. `trace_id` names the session in
+the daemon's log (`holdfast trace`).
 """
 
 
@@ -17,6 +18,7 @@ class HoldfastError(Exception):
     op_sequence = None
     filename = None
     lineno = None
+    trace_id = None
 
 
 class OpError(HoldfastError, RuntimeError):

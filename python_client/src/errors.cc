@@ -126,6 +126,9 @@ PyObject* RaiseStatus(const absl::Status& status) {
                       "the line)");
     }
   }
+  if (!failure.trace_id.empty()) {
+    absl::StrAppend(&message, " [trace ", failure.trace_id, "]");
+  }
   PyRef text(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   if (!text) return nullptr;
@@ -142,6 +145,10 @@ PyObject* RaiseStatus(const absl::Status& status) {
                 PyUnicode_FromString(line.filename.c_str()));
       SetDetail(error.get(), "lineno", PyLong_FromLong(line.number));
     }
+  }
+  if (!failure.trace_id.empty()) {
+    SetDetail(error.get(), "trace_id",
+              PyUnicode_FromString(failure.trace_id.c_str()));
   }
   PyErr_SetObject(type, error.get());
   return nullptr;

@@ -196,6 +196,12 @@ PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(SessionOf(self).id());
 }
 
+PyObject* TraceId(PyObject* self, void*) {
+  const std::string& id = SessionOf(self).trace_id();
+  return PyUnicode_FromStringAndSize(id.data(),
+                                     static_cast<Py_ssize_t>(id.size()));
+}
+
 PyObject* OpSequence(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(SessionOf(self).last_op_sequence());
 }
@@ -227,6 +233,9 @@ PyGetSetDef g_properties[] = {
     {"device", Device, nullptr, "Where tensors live, \"cpu\".", nullptr},
     {"server", Server, nullptr, "The daemon's name and version.", nullptr},
     {"id", Id, nullptr, "The session's number in `holdfast status`.", nullptr},
+    {"trace_id", TraceId, nullptr,
+     "Names the session in errors and in the daemon's log (`holdfast trace`).",
+     nullptr},
     {"_op_sequence", OpSequence, nullptr, "Commands submitted so far.",
      nullptr},
     {"closed", Closed, nullptr, "True once the session has ended.", nullptr},

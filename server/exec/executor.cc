@@ -153,6 +153,10 @@ absl::StatusOr<Value> Executor::Resolve(uint64_t handle, FailurePtr* failure) {
 FailurePtr Executor::NewFailure(const absl::Status& status,
                                 const std::string& op, uint64_t sequence) {
   auto failure = std::make_shared<OpFailure>();
+  if (absl::IsResourceExhausted(status)) {
+    ++limit_hits_;
+    last_limit_hit_ = std::string(status.message());
+  }
   failure->status = status;
   failure->op = op;
   failure->op_sequence = sequence == 0 ? op_sequence_ : sequence;

@@ -109,6 +109,9 @@ class Executor {
   size_t tensors() const { return store_.size(); }
   uint64_t op_sequence() const { return op_sequence_; }
   uint64_t ops_run() const { return runner_.ops_run(); }
+  // Commands that failed for want of memory, and what the last was told.
+  uint64_t limit_hits() const { return limit_hits_; }
+  const std::string& last_limit_hit() const { return last_limit_hit_; }
 
  private:
   struct KeptTensor {
@@ -235,6 +238,8 @@ class Executor {
   uint64_t server_handles_ = 0;  // given to the client with calls
   uint64_t op_sequence_ = 0;
   FailurePtr unreported_;  // first failure no read has told yet
+  uint64_t limit_hits_ = 0;
+  std::string last_limit_hit_;
   std::unique_ptr<ProfileBuffer> profile_;  // until it is read
   bool profiling_ = false;                  // into profile_
   int64_t batch_received_ns_ = 0;

@@ -35,6 +35,8 @@ class Connection {
   virtual int64_t batch_received() const { return 0; }
   // A cheap look: might NextBatch return something?
   virtual bool HasBatch() = 0;
+  // Bytes of the batches that have come and wait; 0: not known.
+  virtual size_t queued_bytes() const { return 0; }
   // Before the worker sleeps: from now on an arriving batch must call
   // Worker::Wake (or ring the doorbell the worker's epoll set watches). Returns
   // false if a batch is there already.

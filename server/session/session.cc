@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
 #include "proto/convert.h"
 #include "proto/version.h"
-#include "spdlog/spdlog.h"
 
 namespace holdfast {
 namespace {
@@ -24,6 +25,20 @@ constexpr uint64_t kAcknowledgeEvery = 16;
 constexpr size_t kMaxPendingEventBytes = size_t{256} << 20;
 // Uploads never used and downloads never fetched, together.
 constexpr uint64_t kMaxBulkBytes = uint64_t{16} << 30;
+
+// A program that catches the error and tries again fills no log.
+constexpr absl::Duration kLimitLineEvery = absl::Minutes(1);
+
+spdlog::level::level_enum EndLevel(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnavailable:
+      return spdlog::level::info;
+    default:
+      return spdlog::level::warn;
+  }
+}
 
 }  // namespace
 
@@ -126,6 +141,7 @@ void Session::DropDownload(uint64_t id) {
 v1::SessionStats Session::Stats() const {
   v1::SessionStats stats;
   stats.set_id(options_.id);
+  stats.set_trace_id(options_.trace_id);
   stats.set_name(options_.name);
   stats.set_client(options_.client);
   stats.set_transport(transport_.load());
@@ -137,6 +153,9 @@ v1::SessionStats Session::Stats() const {
   stats.set_tensors(tensors_.load(std::memory_order_relaxed));
   stats.set_op_sequence(op_sequence_.load(std::memory_order_relaxed));
   stats.set_ops(ops_.load(std::memory_order_relaxed));
+  stats.set_queued_bytes(queued_bytes_.load(std::memory_order_relaxed));
+  stats.set_refused_allocations(
+      refused_allocations_.load(std::memory_order_relaxed));
   stats.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
   return stats;
 }
@@ -169,6 +188,21 @@ bool Session::Arm() {
 }
 void Session::Disarm() {
   if (connection_ != nullptr) connection_->Disarm();
+}
+
+void Session::NoteQueue() {
+  queued_bytes_.store(connection_ == nullptr ? 0 : connection_->queued_bytes(),
+                      std::memory_order_relaxed);
+}
+
+void Session::LogLimitHits() {
+  const uint64_t hits = executor_->limit_hits();
+  if (absl::Now() < next_limit_line_) return;
+  LogSession(spdlog::level::warn, label(), "limit hit",
+             {{"refused", absl::StrCat(hits - logged_limit_hits_)},
+              {"reason", executor_->last_limit_hit()}});
+  logged_limit_hits_ = hits;
+  next_limit_line_ = absl::Now() + kLimitLineEvery;
 }
 
 void Session::RunSome(const Slice& slice) {
@@ -216,6 +250,9 @@ void Session::RunSome(const Slice& slice) {
     }
     if (ran % kCommandsPerLook == 0 && absl::Now() >= deadline) break;
   }
+  if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
+  refused_allocations_.store(executor_->limit_hits(),
+                             std::memory_order_relaxed);
   if (!status.ok()) End(status);
   tensors_.store(executor_->tensors(), std::memory_order_relaxed);
   ops_.store(executor_->ops_run(), std::memory_order_relaxed);
@@ -254,6 +291,9 @@ void Session::FinishBatch() {
 }
 
 void Session::Reply(v1::ReadResult result) {
+  if (result.has_status()) {
+    result.mutable_status()->set_trace_id(options_.trace_id);
+  }
   v1::Event event;
   *event.mutable_read() = std::move(result);
   SendEvent(std::move(event));
@@ -353,6 +393,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
   reply->set_session_id(options_.id);
+  reply->set_trace_id(options_.trace_id);
   reply->add_features(kFeatureShare);
   for (int id = 0; id < kNumOps; ++id) {
     const GradRule* rule = FindGradRule(static_cast<OpId>(id));
@@ -365,14 +406,21 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
 
 void Session::End(const absl::Status& reason) {
   if (ended_.exchange(true)) return;
-  if (!reason.ok()) {
-    spdlog::warn("session {} ended: {}", options_.id, reason.ToString());
-  }
+  LogSession(
+      EndLevel(reason.code()), label(), "ended",
+      {{"reason", reason.ok() ? "the client left" : reason.message()},
+       {"ops", absl::StrCat(ops_.load(std::memory_order_relaxed))},
+       {"device_seconds",
+        absl::StrFormat("%.3f", device_seconds_.load(
+                                    std::memory_order_relaxed))}});
   if (connection_ != nullptr) {
     v1::Event event;
     event.set_sequence(next_event_++);
     event.set_acknowledged_batch(applied_batch_);
     StatusToProto(reason, event.mutable_session_error());
+    if (!reason.ok()) {
+      event.mutable_session_error()->set_trace_id(options_.trace_id);
+    }
     connection_->Send(event);
     connection_->Close(reason);
     current_ = nullptr;

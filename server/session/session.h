@@ -24,6 +24,7 @@
 #include "proto/holdfast.pb.h"
 #include "server/exec/executor.h"
 #include "server/exec/fair_share.h"
+#include "server/log/log.h"
 #include "server/session/connection.h"
 
 namespace holdfast {
@@ -34,6 +35,7 @@ class Session : public std::enable_shared_from_this<Session>,
   struct Options {
     uint64_t id = 0;
     std::string token;
+    std::string trace_id;  // names the session in errors and in the log
     std::string name;
     std::string client;
     bool local = false;
@@ -92,6 +94,8 @@ class Session : public std::enable_shared_from_this<Session>,
   int doorbell() const {  // see Connection::doorbell
     return connection_ == nullptr ? -1 : connection_->doorbell();
   }
+  // Looks at the connection's queue, for Stats; called about once a second.
+  void NoteQueue();
 
   void SetConnection(std::unique_ptr<Connection> connection);
   // Takes it away if it is `expected` (any if null); starts the grace period.
@@ -100,7 +104,9 @@ class Session : public std::enable_shared_from_this<Session>,
   // all unnamed handles first.
   void FillHello(const v1::HelloRequest& request, bool attach,
                  v1::HelloReply* reply);
-  // Ends the session: frees every tensor and block, now.
+  // Ends the session: frees every tensor and block, now. An error is told to the
+  // client, and logged as a warning unless it is DeadlineExceeded (nobody came
+  // back) or Unavailable (the daemon ends).
   void End(const absl::Status& reason);
 
   // ---- registry (under its lock) and worker
@@ -124,6 +130,9 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) override;
   absl::StatusOr<Value> FindInherited(const v1::Inherited& from) override;
 
+  SessionLabel label() const { return {options_.id, options_.trace_id}; }
+  // Allocations were refused since the last look: a line about once a minute.
+  void LogLimitHits();
   void SendEvent(v1::Event event);
   void FlushEvents();
   void DropAcknowledged(uint64_t event);
@@ -149,12 +158,15 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t next_event_ = 1;
   uint64_t applied_batch_ = 0;
   uint64_t acknowledged_batch_ = 0;  // last one we told the client about
+  uint64_t logged_limit_hits_ = 0;
+  absl::Time next_limit_line_ = absl::InfinitePast();
   std::atomic<bool> ended_{false};
   std::atomic<bool> connected_{false};
   std::atomic<int64_t> expires_us_{0};
   std::atomic<double> grace_seconds_;
   // Mirrors for Stats.
   std::atomic<uint64_t> tensors_{0}, ops_{0}, op_sequence_{0};
+  std::atomic<uint64_t> queued_bytes_{0}, refused_allocations_{0};
   std::atomic<double> device_seconds_{0};
   std::atomic<const char*> transport_{""};
 

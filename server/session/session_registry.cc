@@ -14,8 +14,8 @@
 #include "server/exec/op_runner.h"
 #include "server/exec/shared_storages.h"
 #include "server/exec/worker.h"
+#include "server/log/log.h"
 #include "server/session/session.h"
-#include "spdlog/spdlog.h"
 
 namespace holdfast {
 namespace {
@@ -35,6 +35,10 @@ absl::Status CheckVersion(const v1::HelloRequest& request) {
       ", server=", kMinProtocolVersion, "..", kProtocolVersion, " (",
       kServerName, "). The ", newer ? "server" : "client",
       " is the older one: install a newer ", newer ? "holdfastd" : "holdfast"));
+}
+
+SessionLabel Label(const Session& session) {
+  return {session.options().id, session.options().trace_id};
 }
 
 }  // namespace
@@ -87,6 +91,12 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
     }
     welcome.session->FillHello(request, request.attach(), &reply);
   });
+  if (request.attach() || !request.session_token().empty()) {
+    LogSession(spdlog::level::info, Label(*welcome.session),
+               request.attach() ? "attached" : "resumed",
+               {{"client", request.client()},
+                {"transport", local ? "shm" : "grpc"}});
+  }
   return welcome;
 }
 
@@ -139,6 +149,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   Session::Options options;
   options.id = next_id_++;
   options.token = absl::BytesToHexString(NewSecret());
+  options.trace_id = absl::BytesToHexString(NewSecret());
   options.name = request.session_name();
   options.client = request.client();
   options.local = local;
@@ -156,8 +167,10 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   auto session = std::make_shared<Session>(device_, options);
   by_token_[options.token] = session;
   worker_->Post([this, session] { worker_->Add(session); });
-  spdlog::info("session {} opened: {} {}", options.id, options.client,
-               local ? "shm" : "grpc");
+  LogSession(spdlog::level::info, {options.id, options.trace_id}, "opened",
+             {{"name", options.name},
+              {"client", options.client},
+              {"transport", local ? "shm" : "grpc"}});
   return session;
 }
 
@@ -171,10 +184,12 @@ void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
   worker_->Post([this, session, connection] {
     std::unique_ptr<Connection> dead = session->TakeConnection(connection);
     if (dead == nullptr) return;
-    spdlog::info("session {} disconnected", session->options().id);
+    LogSession(spdlog::level::info, Label(*session), "cut");
     dead.reset();
     if (session->ended() || session->expires() <= absl::Now()) {
-      End(session, absl::OkStatus());
+      End(session, absl::DeadlineExceededError(
+                       "[session] the client is gone, and no grace was asked "
+                       "for"));
     }
   });
 }
@@ -198,6 +213,8 @@ absl::Status SessionRegistry::Goodbye(const std::string& token, bool keep) {
   }
   if (keep) {
     session->set_grace_seconds(-1);
+    LogSession(spdlog::level::info, Label(*session), "detached",
+               {{"name", session->options().name}});
     worker_->Run([&] {
       // What was sent before the goodbye still counts.
       session->RunSome({1 << 30});
@@ -219,7 +236,6 @@ void SessionRegistry::End(const std::shared_ptr<Session>& session,
     session->End(reason);
     worker_->Remove(session.get());
   });
-  spdlog::info("session {} closed", session->options().id);
 }
 
 v1::StatsReply SessionRegistry::Stats() {
@@ -255,10 +271,14 @@ void SessionRegistry::ExpireSessions(absl::Time now) {
       if (session->ended() ||
           (!session->connected() && session->expires() <= now)) {
         over.push_back(session);
+      } else {
+        session->NoteQueue();
       }
     }
   }
-  for (const auto& session : over) End(session, absl::OkStatus());
+  const absl::Status gone = absl::DeadlineExceededError(
+      "[session] nobody came back before the grace period was over");
+  for (const auto& session : over) End(session, gone);
 }
 
 void SessionRegistry::Shutdown() {

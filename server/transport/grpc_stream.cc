@@ -268,6 +268,11 @@ bool GrpcStream::HasBatch() const {
   return has_batch_.load(std::memory_order_acquire);
 }
 
+size_t GrpcStream::queued_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return batch_bytes_;
+}
+
 bool GrpcStream::Arm() {
   std::lock_guard<std::mutex> lock(mutex_);
   armed_ = !HasBatch();

@@ -56,6 +56,7 @@ class GrpcStream final : public StreamReactor {
   absl::StatusOr<const v1::Batch*> NextBatch();
   int64_t batch_received() const;
   bool HasBatch() const;
+  size_t queued_bytes() const;
   bool Arm();
   void Disarm();
   // After a refusal the worker is woken when there is room again.
@@ -106,7 +107,7 @@ class GrpcStream final : public StreamReactor {
   grpc::ByteBuffer incoming_;      // of the read under way
   grpc::ByteBuffer outgoing_;      // of the write under way
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::shared_ptr<GrpcStream> self_;  // until OnDone
   std::deque<std::unique_ptr<Slot>> batches_;
   size_t batch_bytes_ = 0;
@@ -141,6 +142,7 @@ class GrpcConnection final : public Connection {
   }
   int64_t batch_received() const override { return stream_->batch_received(); }
   bool HasBatch() override { return stream_->HasBatch(); }
+  size_t queued_bytes() const override { return stream_->queued_bytes(); }
   bool Arm() override { return stream_->Arm(); }
   void Disarm() override { stream_->Disarm(); }
   bool Send(const v1::Event& event) override { return stream_->Send(event); }

@@ -61,6 +61,7 @@ class ShmConnection final : public Connection {
   absl::string_view transport() const override { return "shm"; }
   absl::StatusOr<const v1::Batch*> NextBatch() override;
   bool HasBatch() override;
+  size_t queued_bytes() const override { return reader_.WaitingBytes(); }
   bool Arm() override;
   void Disarm() override;
   int doorbell() const override { return channel_.server_bell.get(); }

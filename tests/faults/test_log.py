@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The daemon's log: a session's life, a line per event, and nothing per op."""
+
+import json
+import re
+import time
+
+import pytest
+
+import holdfast
+from holdfast.daemon import Daemon
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """A daemon and what returns the events that its log has so far."""
+    path = tmp_path / "log"
+    flags = [f"--log_file={path}", "--log_format=json", "--log_level=info"]
+    with Daemon(*flags, "--memory_limit=33554432") as daemon:
+
+        def events(*wanted):
+            end = time.monotonic() + 10
+            while True:
+                lines = [json.loads(line) for line in path.read_text().splitlines()]
+                found = [line for line in lines if "event" in line]
+                names = [line["event"] for line in found]
+                if all(name in names for name in wanted) or time.monotonic() > end:
+                    return found
+                time.sleep(0.01)
+
+        yield daemon, events
+
+
+@pytest.mark.parametrize("transport", ["shm", "grpc"])
+def test_a_sessions_life(logged, transport):
+    daemon, events = logged
+    address = daemon.address(transport)
+    first = holdfast.connect(address, session="work", default=False)
+    trace_id = first.trace_id
+    assert re.fullmatch("[0-9a-f]{32}", trace_id)
+    first.close(keep=True)
+    second = holdfast.connect(address, session="work", attach=True, default=False)
+    assert second.trace_id == trace_id
+    second.close()
+    lines = [e for e in events("ended") if e["trace_id"] == trace_id]
+    # A client that leaves may take the end of its stream for a cut.
+    names = [e["event"] for e in lines if e["event"] not in ("cut", "resumed")]
+    assert names == ["opened", "detached", "attached", "ended"]
+    opened, ended = lines[0], lines[-1]
+    assert opened["name"] == "work" and opened["transport"] == transport
+    assert opened["client"] and opened["level"] == "info"
+    assert ended["reason"] == "the client left"
+    assert {line["session"] for line in lines} == {opened["session"]}
+
+
+@pytest.mark.parametrize("transport", ["shm", "grpc"])
+def test_errors_carry_the_trace_id(logged, transport):
+    daemon, events = logged
+    with holdfast.connect(daemon.address(transport)) as session:
+        with pytest.raises(holdfast.errors.OutOfRangeError) as error:
+            holdfast.ones(3)[holdfast.tensor([5])].sum().item()
+        assert error.value.trace_id == session.trace_id
+        assert f"[trace {session.trace_id}]" in str(error.value)
+        # An error that the client finds by itself is in no log.
+        with pytest.raises(holdfast.errors.OpError) as error:
+            holdfast.ones(3) + holdfast.ones(4)
+        assert error.value.trace_id is None
+
+
+def test_limit_hits_are_one_line(logged):
+    daemon, events = logged
+    with holdfast.connect(daemon.grpc_address) as session:
+        for _ in range(20):
+            with pytest.raises(holdfast.errors.OutOfMemoryError):
+                holdfast.zeros(64 << 20).sum().item()
+        trace_id = session.trace_id
+    lines = [e for e in events("ended") if e["trace_id"] == trace_id]
+    hits = [line for line in lines if line["event"] == "limit hit"]
+    assert len(hits) == 1, lines
+    assert hits[0]["level"] == "warning" and hits[0]["refused"] == "1"
+    assert "limit" in hits[0]["reason"]
+
+
+def test_ops_leave_no_lines(logged):
+    daemon, events = logged
+    with holdfast.connect(daemon.shm_address):
+        x = holdfast.ones(4)
+        for _ in range(2000):
+            x = x + 1
+        assert x.sum().item() == 4 * 2001
+    assert len(events("ended")) <= 4
+
+
+def test_text_is_the_default(tmp_path):
+    path = tmp_path / "log"
+    with Daemon(f"--log_file={path}", "--log_level=info") as daemon:
+        with holdfast.connect(daemon.grpc_address, default=False) as session:
+            trace_id = session.trace_id
+    line = next(x for x in path.read_text().splitlines() if " opened " in x)
+    assert f"trace_id={trace_id}" in line and "transport=grpc" in line
