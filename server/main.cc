@@ -23,6 +23,7 @@
 #include "proto/version.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
+#include "server/http/http_server.h"
 #include "server/log/json_string.h"
 #include "server/log/log.h"
 #include "server/process.h"
@@ -40,8 +41,12 @@ ABSL_FLAG(std::string, listen, "",
           "host:port for clients over gRPC, such as 127.0.0.1:50151; port 0 "
           "takes a free one; empty: none");
 ABSL_FLAG(bool, allow_remote, false,
-          "let --listen name an address that other machines reach; whoever "
-          "reaches it can use the daemon");
+          "let --listen and --http name addresses that other machines reach; "
+          "whoever reaches them is served");
+ABSL_FLAG(std::string, http, "",
+          "host:port for /metrics (Prometheus), /healthz, /readyz and a web "
+          "page of the daemon's sessions, such as 127.0.0.1:50152; port 0 "
+          "takes a free one; empty: none");
 ABSL_FLAG(std::string, device, "cpu",
           "what executes ops: cpu, cuda, or cuda:N for the N-th GPU");
 ABSL_FLAG(std::string, device_library, "",
@@ -65,7 +70,7 @@ ABSL_FLAG(std::string, log_format, "text",
 ABSL_FLAG(std::string, log_file, "", "append the log here, not to stderr");
 ABSL_FLAG(bool, print_address, false,
           "when ready, print one line of JSON on stdout: {\"socket\": PATH, "
-          "\"listen\": HOST:PORT}");
+          "\"listen\": HOST:PORT, \"http\": HOST:PORT}");
 
 namespace holdfast {
 namespace {
@@ -162,15 +167,28 @@ absl::Status Serve(EndOfService* end) {
       status = started.status();
     }
   }
+  std::unique_ptr<HttpServer> http;
+  if (status.ok() && !absl::GetFlag(FLAGS_http).empty()) {
+    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(
+        &registry,
+        {absl::GetFlag(FLAGS_http), absl::GetFlag(FLAGS_allow_remote)});
+    if (started.ok()) {
+      http = *std::move(started);
+    } else {
+      status = started.status();
+    }
+  }
   if (status.ok()) {
+    const std::string page = http == nullptr ? "" : http->address();
     const std::string address = grpc == nullptr ? "" : grpc->address();
-    spdlog::info("{} ready: device {}, socket {}, listen {}", kServerName,
-                 device->description(), (*local)->path(),
-                 address.empty() ? "none" : address);
+    spdlog::info("{} ready: device {}, socket {}, listen {}, http {}",
+                 kServerName, device->description(), (*local)->path(),
+                 address.empty() ? "none" : address,
+                 page.empty() ? "none" : page);
     if (absl::GetFlag(FLAGS_print_address)) {
-      std::printf("{\"socket\": %s, \"listen\": %s}\n",
+      std::printf("{\"socket\": %s, \"listen\": %s, \"http\": %s}\n",
                   JsonString((*local)->path()).c_str(),
-                  JsonString(address).c_str());
+                  JsonString(address).c_str(), JsonString(page).c_str());
       std::fflush(stdout);
     }
     spdlog::info("ending: {}", end->Wait());
@@ -180,6 +198,7 @@ absl::Status Serve(EndOfService* end) {
   registry.Shutdown();
   if (grpc != nullptr) grpc->Stop(kStreamGrace);
   if (local.ok()) (*local)->Stop();
+  if (http != nullptr) http->Stop();
   // Whoever came in between, now that nobody can any more.
   registry.Shutdown();
   worker.Stop();
@@ -198,9 +217,9 @@ int Main(int argc, char** argv) {
   RestartWithOpenMpSettings(argv);
   EndOfService end(absl::GetFlag(FLAGS_exit_with_parent));
   RaiseDescriptorLimit();
-  absl::Status status = SetUpLog({absl::GetFlag(FLAGS_log_level),
-                                  absl::GetFlag(FLAGS_log_format),
-                                  absl::GetFlag(FLAGS_log_file)});
+  absl::Status status =
+      SetUpLog({absl::GetFlag(FLAGS_log_level), absl::GetFlag(FLAGS_log_format),
+                absl::GetFlag(FLAGS_log_file)});
   if (status.ok()) status = Serve(&end);
   return status.ok() ? 0 : Fail(status);
 }

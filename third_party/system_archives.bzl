@@ -73,7 +73,12 @@ def relocatable_cc_binary(
     Sanitizer builds stay with the shared libraries, whose names are what the
     suppressions go by.
     """
-    archives = ["-Lexternal/system_archives"]
+    archives = [
+        "-Lexternal/system_archives",
+        # Shared libraries (cpp-httplib) bring an OpenSSL of their own: two
+        # copies must not take functions from each other.
+        "-Wl,--exclude-libs,libcrypto.a:libssl.a:libz.a",
+    ]
     if opens_plugins:
         archives += (
             ["-rdynamic", "-Wl,--whole-archive"] +

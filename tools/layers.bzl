@@ -28,6 +28,7 @@ EXTERNAL = {
     "google/protobuf/": ["client", "proto", "server"],
     "grpc/": ["client", "proto", "server"],
     "grpcpp/": ["client", "proto", "server"],
+    "httplib.h": ["server"],
     "hwy/": ["kernels"],
     "oneapi/": ["kernels"],
     "spdlog/": ["server"],

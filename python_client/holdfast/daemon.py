@@ -35,7 +35,8 @@ def find_daemon():
 class Daemon:
     """Runs holdfastd with a socket of its own until stop().
 
-    shm_address and grpc_address are for connect(); flags are the daemon's.
+    shm_address and grpc_address are for connect(), http_address is where --http
+    serves; flags are the daemon's.
     """
 
     def __init__(self, *flags, binary=None, log=None):
@@ -62,6 +63,7 @@ class Daemon:
         addresses = json.loads(line)
         self.shm_address = "unix:" + addresses["socket"]
         self.grpc_address = addresses["listen"]
+        self.http_address = addresses.get("http", "")  # with --http
 
     @property
     def pid(self):

@@ -26,9 +26,11 @@ namespace {
 using Views = absl::InlinedVector<TensorView, 4>;
 using Specs = absl::InlinedVector<const TensorSpec*, 4>;
 
-// One op in this many is timed: a clock read per op would cost as much as a
-// tiny op itself.
-constexpr uint64_t kTimedEvery = 64;
+// One writer: plain load and store suffice.
+void Bump(std::atomic<uint64_t>& counter, uint64_t by) {
+  counter.store(counter.load(std::memory_order_relaxed) + by,
+                std::memory_order_relaxed);
+}
 
 // A number passed for an operand, as the rank-0 tensor kernels see.
 struct ScalarOperand {
@@ -186,28 +188,23 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
     node = BeginRecord(attrs, inputs);
   }
 
-  OpCounters& counters = AllOpCounters()[static_cast<int>(schema.id)];
-  const bool timed = ++ops_run_ % kTimedEvery == 0;
+  OpCounters& counters = CountersOf(schema.id);
+  const bool timed = ++ops_run_ == next_timed_;
   std::chrono::steady_clock::time_point start;
   if (timed) start = std::chrono::steady_clock::now();
   absl::Status status =
       schema.has(kView)
           ? RunView(schema, output_specs, inputs, outputs)
           : RunKernel(attrs, inputs, inplace, std::move(output_specs), outputs);
-  // One writer: plain load and store suffice.
-  auto bump = [](std::atomic<uint64_t>& counter, uint64_t by) {
-    counter.store(counter.load(std::memory_order_relaxed) + by,
-                  std::memory_order_relaxed);
-  };
-  if (timed) {
-    bump(counters.nanoseconds,
-         kTimedEvery *
-             std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-                 .count());
+  if (ABSL_PREDICT_FALSE(timed)) {
+    NoteDuration(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count(),
+        &counters);
   }
-  bump(counters.calls, 1);
+  Bump(counters.calls, 1);
   if (!status.ok()) {
-    bump(counters.failures, 1);
+    Bump(counters.failures, 1);
     return status;
   }
   if (node) {
@@ -217,6 +214,20 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
     EndRecord(node, *this, *outputs);
   }
   return absl::OkStatus();
+}
+
+void OpRunner::NoteDuration(int64_t nanoseconds, OpCounters* counters) {
+  Bump(counters->nanoseconds, kTimedEvery * nanoseconds);
+  int bucket = 0;
+  while (bucket + 1 < kLatencyBuckets &&
+         LatencyBound(bucket) < static_cast<uint64_t>(nanoseconds)) {
+    ++bucket;
+  }
+  Bump(counters->latency[bucket], 1);
+  // A fixed distance would time the same ops of a loop again and again. The
+  // mean of 1, 3, ..., 2 * kTimedEvery - 1 is kTimedEvery.
+  timing_random_ = timing_random_ * 6364136223846793005u + 1442695040888963407u;
+  next_timed_ = ops_run_ + 1 + 2 * ((timing_random_ >> 32) % kTimedEvery);
 }
 
 absl::Status OpRunner::RunView(const OpSchema& schema, const OutputSpecs& specs,

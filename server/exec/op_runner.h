@@ -27,13 +27,29 @@
 
 namespace holdfast {
 
+// One op in this many is timed: a clock read per op would cost as much as a
+// tiny op itself.
+inline constexpr int kTimedEvery = 64;
+// Bucket i counts durations up to 256 ns * 4^i, the last all longer ones
+// (from 17 s).
+inline constexpr int kLatencyBuckets = 15;
+constexpr uint64_t LatencyBound(int bucket) {
+  return uint64_t{256} << 2 * bucket;
+}
+
 // Calls per op, for stats. Written by the worker, read by anyone.
 struct OpCounters {
   std::atomic<uint64_t> calls{0};
   std::atomic<uint64_t> failures{0};
-  std::atomic<uint64_t> nanoseconds{0};  // sampled, see op_runner.cc
+  // Estimate of the time of all calls: kTimedEvery times that of the timed
+  // ones.
+  std::atomic<uint64_t> nanoseconds{0};
+  std::array<std::atomic<uint64_t>, kLatencyBuckets> latency{};  // timed calls
 };
 std::array<OpCounters, kNumOps>& AllOpCounters();
+inline OpCounters& CountersOf(OpId op) {
+  return AllOpCounters()[static_cast<int>(op)];
+}
 
 class ProfileBuffer;
 
@@ -95,6 +111,8 @@ class OpRunner final : public OpSink {
   // Fills in the sizes of `specs` that only the data tells.
   absl::Status CompleteSpecs(const Attrs& attrs, const KernelInputs& inputs,
                              OutputSpecs* specs);
+  // Draws the next op to time.
+  void NoteDuration(int64_t nanoseconds, OpCounters* counters);
   absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
                                       CachingAllocator* allocator);
 
@@ -105,6 +123,8 @@ class OpRunner final : public OpSink {
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t ops_run_ = 0;
+  uint64_t next_timed_ = kTimedEvery;
+  uint64_t timing_random_ = 1;
   ProfileBuffer* profile_ = nullptr;
 };
 

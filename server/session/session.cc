@@ -406,13 +406,13 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
 
 void Session::End(const absl::Status& reason) {
   if (ended_.exchange(true)) return;
-  LogSession(
-      EndLevel(reason.code()), label(), "ended",
-      {{"reason", reason.ok() ? "the client left" : reason.message()},
-       {"ops", absl::StrCat(ops_.load(std::memory_order_relaxed))},
-       {"device_seconds",
-        absl::StrFormat("%.3f", device_seconds_.load(
-                                    std::memory_order_relaxed))}});
+  end_code_.store(reason.code());
+  LogSession(EndLevel(reason.code()), label(), "ended",
+             {{"reason", reason.ok() ? "the client left" : reason.message()},
+              {"ops", absl::StrCat(ops_.load(std::memory_order_relaxed))},
+              {"device_seconds",
+               absl::StrFormat(
+                   "%.3f", device_seconds_.load(std::memory_order_relaxed))}});
   if (connection_ != nullptr) {
     v1::Event event;
     event.set_sequence(next_event_++);

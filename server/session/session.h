@@ -104,14 +104,16 @@ class Session : public std::enable_shared_from_this<Session>,
   // all unnamed handles first.
   void FillHello(const v1::HelloRequest& request, bool attach,
                  v1::HelloReply* reply);
-  // Ends the session: frees every tensor and block, now. An error is told to the
-  // client, and logged as a warning unless it is DeadlineExceeded (nobody came
-  // back) or Unavailable (the daemon ends).
+  // Ends the session: frees every tensor and block, now. An error is told to
+  // the client, and logged as a warning unless it is DeadlineExceeded (nobody
+  // came back) or Unavailable (the daemon ends).
   void End(const absl::Status& reason);
 
   // ---- registry (under its lock) and worker
 
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+  // The code of the reason that End was given.
+  absl::StatusCode end_code() const { return end_code_.load(); }
   bool connected() const { return connected_.load(std::memory_order_acquire); }
   // When the session dies unless somebody connects.
   absl::Time expires() const;
@@ -161,6 +163,7 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t logged_limit_hits_ = 0;
   absl::Time next_limit_line_ = absl::InfinitePast();
   std::atomic<bool> ended_{false};
+  std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
   std::atomic<bool> connected_{false};
   std::atomic<int64_t> expires_us_{0};
   std::atomic<double> grace_seconds_;

@@ -49,11 +49,12 @@ SessionRegistry::SessionRegistry(Device* device, Worker* worker,
       worker_(worker),
       shared_(std::make_shared<SharedStorages>()),
       limits_(limits),
-      started_(absl::Now()) {}
+      started_(absl::Now()),
+      last_tick_us_(absl::ToUnixMicros(started_)) {}
 
 SessionRegistry::~SessionRegistry() { Shutdown(); }
 
-absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
+absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     const v1::HelloRequest& request, bool local) {
   if (absl::Status s = CheckVersion(request); !s.ok()) return s;
   if (request.client().size() > kMaxTextBytes ||
@@ -92,10 +93,10 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
     welcome.session->FillHello(request, request.attach(), &reply);
   });
   if (request.attach() || !request.session_token().empty()) {
-    LogSession(spdlog::level::info, Label(*welcome.session),
-               request.attach() ? "attached" : "resumed",
-               {{"client", request.client()},
-                {"transport", local ? "shm" : "grpc"}});
+    LogSession(
+        spdlog::level::info, Label(*welcome.session),
+        request.attach() ? "attached" : "resumed",
+        {{"client", request.client()}, {"transport", local ? "shm" : "grpc"}});
   }
   return welcome;
 }
@@ -186,6 +187,10 @@ void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
     if (dead == nullptr) return;
     LogSession(spdlog::level::info, Label(*session), "cut");
     dead.reset();
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ++totals_.cut;
+    }
     if (session->ended() || session->expires() <= absl::Now()) {
       End(session, absl::DeadlineExceededError(
                        "[session] the client is gone, and no grace was asked "
@@ -213,6 +218,10 @@ absl::Status SessionRegistry::Goodbye(const std::string& token, bool keep) {
   }
   if (keep) {
     session->set_grace_seconds(-1);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ++totals_.detached;
+    }
     LogSession(spdlog::level::info, Label(*session), "detached",
                {{"name", session->options().name}});
     worker_->Run([&] {
@@ -230,12 +239,14 @@ void SessionRegistry::End(const std::shared_ptr<Session>& session,
                           absl::Status reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    by_token_.erase(session->options().token);
+    if (by_token_.erase(session->options().token) == 0) return;
   }
   worker_->Run([&] {
     session->End(reason);
     worker_->Remove(session.get());
   });
+  std::lock_guard<std::mutex> lock(mutex_);
+  NoteEnded(*session);
 }
 
 v1::StatsReply SessionRegistry::Stats() {
@@ -264,6 +275,7 @@ v1::StatsReply SessionRegistry::Stats() {
 }
 
 void SessionRegistry::ExpireSessions(absl::Time now) {
+  last_tick_us_.store(absl::ToUnixMicros(now));
   std::vector<std::shared_ptr<Session>> over;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -285,6 +297,7 @@ void SessionRegistry::Shutdown() {
   std::vector<std::shared_ptr<Session>> all;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    shut_down_ = true;
     for (const auto& [token, session] : by_token_) all.push_back(session);
   }
   for (const auto& session : all) {

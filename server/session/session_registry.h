@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
 #include "server/session/connection.h"
+#include "server/session/session_totals.h"
 
 namespace holdfast {
 
@@ -65,6 +66,14 @@ class SessionRegistry {
   absl::Status Goodbye(const std::string& token, bool keep);
 
   v1::StatsReply Stats();
+  SessionTotals Totals();
+  // A client that got no session, or no connection to one.
+  void NoteRefused(absl::StatusCode code);
+  // Unavailable, with the reason, while no new session can be opened.
+  absl::Status Ready();
+  // Since the worker last called ExpireSessions, which it does about once a
+  // second unless an op takes longer.
+  absl::Duration WorkerSilence() const;
   const ServerLimits& limits() const { return limits_; }
   Worker* worker() { return worker_; }
 
@@ -76,18 +85,25 @@ class SessionRegistry {
   void Shutdown();
 
  private:
+  absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
+                                     bool local);
   // REQUIRES: mutex_ held.
   absl::StatusOr<std::shared_ptr<Session>> FindOrCreate(
       const v1::HelloRequest& request, bool local);
   // Ends the session on the worker thread and forgets it.
   void End(const std::shared_ptr<Session>& session, absl::Status reason);
+  // REQUIRES: mutex_ held.
+  void NoteEnded(const Session& session);
 
   Device* const device_;
   Worker* const worker_;
   const std::shared_ptr<SharedStorages> shared_;
   const ServerLimits limits_;
   const absl::Time started_;
+  std::atomic<int64_t> last_tick_us_;
   std::mutex mutex_;  // guards what follows
+  SessionTotals totals_;
+  bool shut_down_ = false;
   uint64_t next_id_ = 1;
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
 };

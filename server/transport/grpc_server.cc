@@ -88,6 +88,7 @@ class GrpcServer::Service final : public Methods {
     std::shared_ptr<Session> session = registry_->FindByToken(
         std::string(token->second.data(), token->second.size()));
     if (session == nullptr) {
+      registry_->NoteRefused(absl::StatusCode::kNotFound);
       return new RefusedStream(absl::NotFoundError(
           "[stream] no session has this token; it ended, or never was."));
     }
@@ -136,13 +137,13 @@ struct GrpcServer::Running {
 };
 
 absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
-                                std::string* host) {
+                                std::string* host, absl::string_view flag) {
   const size_t colon = address.rfind(':');
   uint32_t port = 0;
   if (colon == std::string::npos || colon == 0 ||
       !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "[listen] --listen must be host:port. Got '", address, "'."));
+        "[", flag, "] --", flag, " must be host:port. Got '", address, "'."));
   }
   *host = address.substr(0, colon);
   const bool loopback =
@@ -151,7 +152,8 @@ absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
        host->find_first_not_of("0123456789.") == std::string::npos);
   if (!loopback && !allow_remote) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "[listen] whoever reaches the port can use the daemon, so that it "
+        "[", flag,
+        "] whoever reaches the port is served, so that it "
         "listens on this machine's own addresses only (127.0.0.1, localhost, "
         "[::1]) unless --allow_remote is given. Got '",
         address, "'."));

@@ -44,9 +44,11 @@ class GrpcServer {
 };
 
 // InvalidArgument unless `address` is host:port, its host this machine's own
-// loopback (or `allow_remote` given). `host` receives the host.
+// loopback (or `allow_remote` given). `host` receives the host. `flag`: what
+// gave the address.
 absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
-                                std::string* host);
+                                std::string* host,
+                                absl::string_view flag = "listen");
 
 }  // namespace holdfast
 

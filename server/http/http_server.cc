@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/http_server.h"
+
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "httplib.h"
+#include "server/http/web_files.h"
+#include "server/metrics/history.h"
+#include "server/metrics/metrics_page.h"
+#include "server/metrics/status_json.h"
+#include "server/transport/grpc_server.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr size_t kMaxBodyBytes = 4096;  // of a request; none has a body
+constexpr time_t kSocketSeconds = 5;
+// One op may take minutes on a CPU; no op takes this long.
+constexpr absl::Duration kStuckAfter = absl::Minutes(10);
+
+// The page loads nothing from elsewhere and is shown in no other page.
+constexpr char kContentPolicy[] =
+    "default-src 'self'; img-src 'self' data:; style-src 'self' "
+    "'unsafe-inline'; frame-ancestors 'none'";
+constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kTextType[] = "text/plain; charset=utf-8";
+
+// A second daemon on the port is a mistake to report, not to share it with.
+void SetSocketOptions(socket_t socket) {
+  const int yes = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+}
+
+// "localhost:80" -> "localhost", "[::1]:80" -> "[::1]".
+std::string HostOf(const std::string& authority) {
+  const size_t colon = authority.rfind(':');
+  const size_t bracket = authority.rfind(']');
+  if (colon == authority.npos ||
+      (bracket != authority.npos && colon < bracket)) {
+    return authority;
+  }
+  return authority.substr(0, colon);
+}
+
+bool IsLoopback(const std::string& host) {
+  std::string unused;
+  return CheckListenAddress(absl::StrCat(host, ":0"), /*allow_remote=*/false,
+                            &unused)
+      .ok();
+}
+
+void Answer(const absl::Status& status, httplib::Response* response) {
+  if (status.ok()) return response->set_content("ok\n", kTextType);
+  response->status = 503;
+  response->set_content(absl::StrCat(status.message(), "\n"), kTextType);
+}
+
+absl::Status CheckWorker(const SessionRegistry& registry) {
+  const absl::Duration silence = registry.WorkerSilence();
+  if (silence < kStuckAfter) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the thread that runs ops has been busy with one for ",
+                   absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1))),
+                   "; the daemon must be started again"));
+}
+
+// A page that a browser on this machine has open must not get at the daemon
+// by giving its own host name our address (DNS rebinding).
+httplib::Server::HandlerResponse CheckHost(const httplib::Request& request,
+                                           httplib::Response& response) {
+  const std::string host = HostOf(request.get_header_value("Host"));
+  if (host.empty() || IsLoopback(host)) {
+    return httplib::Server::HandlerResponse::Unhandled;
+  }
+  response.status = 403;
+  response.set_content(
+      absl::StrCat("[http] this daemon answers to this machine's own names "
+                   "(localhost, 127.0.0.1, [::1]). Got '",
+                   host, "'; see --http and --allow_remote.\n"),
+      kTextType);
+  return httplib::Server::HandlerResponse::Handled;
+}
+
+}  // namespace
+
+struct HttpServer::Running {
+  explicit Running(SessionRegistry* registry)
+      : registry(registry), history(registry) {}
+
+  void Configure(bool loopback);
+  absl::StatusOr<int> Bind(const std::string& host, int port);
+
+  SessionRegistry* const registry;
+  const History history;
+  httplib::Server server;
+  std::thread thread;
+};
+
+void HttpServer::Running::Configure(bool loopback) {
+  using httplib::Request;
+  using httplib::Response;
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.set_socket_options(SetSocketOptions);
+  server.set_payload_max_length(kMaxBodyBytes);
+  server.set_read_timeout(kSocketSeconds);
+  server.set_write_timeout(kSocketSeconds);
+  // An idle connection would keep one of the few threads.
+  server.set_keep_alive_max_count(1);
+  server.set_default_headers({{"Content-Security-Policy", kContentPolicy},
+                              {"X-Content-Type-Options", "nosniff"},
+                              {"Cache-Control", "no-store"}});
+  if (loopback) server.set_pre_routing_handler(CheckHost);
+  server.Get("/metrics", [this](const Request&, Response& response) {
+    response.set_content(MetricsPage(registry), kMetricsType);
+  });
+  server.Get("/healthz", [this](const Request&, Response& response) {
+    Answer(CheckWorker(*registry), &response);
+  });
+  server.Get("/readyz", [this](const Request&, Response& response) {
+    Answer(registry->Ready(), &response);
+  });
+  server.Get("/api/status", [this](const Request&, Response& response) {
+    response.set_content(StatusJson(registry, history), "application/json");
+  });
+  for (const WebFile& file : WebFiles()) {
+    server.Get(file.path, [file](const Request&, Response& response) {
+      response.set_content(file.content.data(), file.content.size(), file.type);
+    });
+  }
+}
+
+absl::StatusOr<int> HttpServer::Running::Bind(const std::string& host,
+                                              int port) {
+  std::string bare = host;
+  if (absl::StartsWith(bare, "[")) bare = bare.substr(1, bare.size() - 2);
+  if (port == 0) {
+    port = server.bind_to_any_port(bare);
+  } else if (!server.bind_to_port(bare, port)) {
+    port = -1;
+  }
+  if (port > 0) return port;
+  return absl::UnavailableError("is the port taken, the host this machine's?");
+}
+
+HttpServer::HttpServer() = default;
+
+HttpServer::~HttpServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
+    SessionRegistry* registry, const Options& options) {
+  std::string host;
+  absl::Status status =
+      CheckListenAddress(options.address, options.allow_remote, &host, "http");
+  if (!status.ok()) return status;
+  int port = 0;
+  if (!absl::SimpleAtoi(options.address.substr(host.size() + 1), &port)) {
+    return absl::InternalError("[http] the port was checked");
+  }
+  std::unique_ptr<HttpServer> result(new HttpServer);
+  result->running_ = std::make_unique<Running>(registry);
+  Running* running = result->running_.get();
+  running->Configure(IsLoopback(host));
+  absl::StatusOr<int> bound = running->Bind(host, port);
+  if (!bound.ok()) {
+    return absl::UnavailableError(absl::StrCat("[http] cannot listen on ",
+                                               options.address, "; ",
+                                               bound.status().message()));
+  }
+  result->address_ = absl::StrCat(host, ":", *bound);
+  running->thread =
+      std::thread([running] { running->server.listen_after_bind(); });
+  // Its stop() does nothing before it runs.
+  while (!running->server.is_running()) absl::SleepFor(absl::Milliseconds(1));
+  return result;
+}
+
+void HttpServer::Stop() {
+  if (running_ == nullptr) return;
+  if (running_->thread.joinable()) {
+    running_->server.stop();
+    running_->thread.join();
+  }
+  running_.reset();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemon's metrics in Prometheus' text format. docs/operating.md says what
+// each is good for. Thread-safety: any thread; waits for no op.
+#ifndef HOLDFAST_SERVER_METRICS_METRICS_PAGE_H_
+#define HOLDFAST_SERVER_METRICS_METRICS_PAGE_H_
+
+#include <string>
+
+#include "server/session/session_registry.h"
+
+namespace holdfast {
+
+std::string MetricsPage(SessionRegistry* registry);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_METRICS_METRICS_PAGE_H_

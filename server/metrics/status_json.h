@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the daemon's web page shows, as JSON. Thread-safety: any thread.
+#ifndef HOLDFAST_SERVER_METRICS_STATUS_JSON_H_
+#define HOLDFAST_SERVER_METRICS_STATUS_JSON_H_
+
+#include <string>
+
+#include "server/metrics/history.h"
+#include "server/session/session_registry.h"
+
+namespace holdfast {
+
+// Sessions by memory, largest first, at most 200 of them; the ops that took
+// most time; the history in columns.
+std::string StatusJson(SessionRegistry* registry, const History& history);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_METRICS_STATUS_JSON_H_

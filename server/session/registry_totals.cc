@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the registry tells those who watch the daemon.
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/session/session.h"
+#include "server/session/session_registry.h"
+
+namespace holdfast {
+
+absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
+    const v1::HelloRequest& request, bool local) {
+  absl::StatusOr<Welcome> welcome = OpenOrFind(request, local);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!welcome.ok()) {
+    ++totals_.refused[welcome.status().code()];
+  } else if (!request.session_token().empty()) {
+    ++totals_.resumed;
+  } else if (request.attach()) {
+    ++totals_.attached;
+  } else {
+    ++totals_.opened;
+  }
+  return welcome;
+}
+
+void SessionRegistry::NoteRefused(absl::StatusCode code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++totals_.refused[code];
+}
+
+// REQUIRES: mutex_ held.
+void SessionRegistry::NoteEnded(const Session& session) {
+  const v1::SessionStats stats = session.Stats();
+  ++totals_.ended[session.end_code()];
+  totals_.ended_ops += stats.ops();
+  totals_.ended_device_seconds += stats.device_seconds();
+  totals_.ended_refused_allocations += stats.refused_allocations();
+}
+
+SessionTotals SessionRegistry::Totals() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return totals_;
+}
+
+absl::Status SessionRegistry::Ready() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (shut_down_) return absl::UnavailableError("the daemon is shutting down");
+  if (by_token_.size() >= limits_.max_sessions) {
+    return absl::UnavailableError(absl::StrCat(
+        "all of --max_sessions=", limits_.max_sessions, " are taken"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration SessionRegistry::WorkerSilence() const {
+  return absl::Now() - absl::FromUnixMicros(last_tick_us_.load());
+}
+
+}  // namespace holdfast
