@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What `holdfast doctor` looks at. Nothing here changes the machine."""
+
+import ctypes
+import glob
+import os
+import platform
+import resource
+import stat
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.commands._daemon import default_address
+from holdfast.commands._text import size
+
+FEWEST_DESCRIPTORS = 4096  # about four for each local session
+
+
+class Finding(NamedTuple):
+    verdict: str  # "ok", "note" or "FAIL"
+    what: str
+    found: str
+    advice: str = ""
+
+
+def examine(cuda_needed=False):
+    """A list of Findings."""
+    return [
+        _client(),
+        *_daemon_binary(),
+        *_running_daemon(),
+        _shared_memory(),
+        _memory(),
+        _descriptors(),
+        _locked_memory(cuda_needed),
+        *_cuda(cuda_needed),
+    ]
+
+
+def _client():
+    from holdfast import _C
+
+    system = f"Python {platform.python_version()}, {platform.system()}"
+    return Finding("ok", "client", f"holdfast {_C.__version__}, {system}")
+
+
+def _daemon_binary():
+    from holdfast import _C
+    from holdfast.daemon import find_daemon
+
+    try:
+        path = find_daemon()
+    except FileNotFoundError as error:
+        yield Finding("FAIL", "holdfastd", "not found", str(error))
+        return
+    try:
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        yield Finding("FAIL", "holdfastd", f"{path} does not run: {error}")
+        return
+    version = answer.stdout.strip()
+    if answer.returncode or not version:
+        yield Finding(
+            "FAIL",
+            "holdfastd",
+            f"{path} does not run: {answer.stderr.strip() or answer.returncode}",
+            "a library of its may be missing: see ldd " + path,
+        )
+    elif version.split()[-1] != _C.__version__:
+        yield Finding(
+            "note",
+            "holdfastd",
+            f"{path}, {version}; the client is {_C.__version__}",
+            "install the same version of both, unless that is on purpose",
+        )
+    else:
+        yield Finding("ok", "holdfastd", f"{path}, {version}")
+
+
+def _running_daemon():
+    """The daemon that a program would use, if one runs."""
+    import holdfast
+    from holdfast.errors import HoldfastError
+
+    address = default_address()
+    if address.startswith("unix:"):
+        path = address.removeprefix("unix:")
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            yield Finding(
+                "note",
+                "running daemon",
+                f"none at {path} ({error.strerror}): programs start private ones",
+            )
+            return
+        if not stat.S_ISSOCK(mode):
+            yield Finding("FAIL", "running daemon", f"{path} is no socket", "remove it")
+            return
+    try:
+        with holdfast.connect(address, grace=0, timeout=5, default=False) as session:
+            found = f"{session.server} on {session.device} at {address}"
+    except HoldfastError as error:
+        yield Finding(
+            "FAIL", "running daemon", f"{address} does not answer", str(error)
+        )
+        return
+    yield Finding("ok", "running daemon", found)
+
+
+def _shared_memory():
+    try:
+        descriptor = os.memfd_create("holdfast-doctor", os.MFD_ALLOW_SEALING)
+    except OSError as error:
+        return Finding(
+            "FAIL",
+            "shared memory",
+            f"memfd_create: {error.strerror}",
+            "a sandbox or container forbids it; connect over gRPC to a daemon outside",
+        )
+    try:
+        os.ftruncate(descriptor, 1 << 20)
+        os.posix_fallocate(descriptor, 0, 1 << 20)
+    except OSError as error:
+        return Finding("FAIL", "shared memory", f"1 MiB: {error.strerror}")
+    finally:
+        os.close(descriptor)
+    return Finding("ok", "shared memory", "memfd works (/dev/shm is not used)")
+
+
+def _memory():
+    available = _meminfo().get("MemAvailable", 0)
+    found = f"{size(available)} available"
+    limit = _cgroup_limit()
+    if limit is not None:
+        found += f", of which this container may take {size(limit)}"
+        available = min(available, limit)
+    if available < 1 << 30:
+        return Finding("note", "memory", found, "less than 1 GiB is little for tensors")
+    return Finding("ok", "memory", found)
+
+
+def _meminfo():
+    values = {}
+    for line in _read("/proc/meminfo").splitlines():
+        name, _, value = line.partition(":")
+        words = value.split()
+        values[name] = int(words[0]) * 1024 if words[1:] == ["kB"] else int(words[0])
+    return values
+
+
+def _cgroup_limit():
+    """Bytes that the control group leaves us, or None."""
+    for path in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
+        text = _read(path).strip()
+        # Without a limit, version 1 shows a number beyond all memory.
+        if text.isdigit() and int(text) < 1 << 60:
+            return int(text)
+    return None
+
+
+def _descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found = f"{soft}, can be raised to {hard}"
+    if hard != resource.RLIM_INFINITY and hard < FEWEST_DESCRIPTORS:
+        return Finding(
+            "note",
+            "open files",
+            found,
+            f"a daemon for many wants {FEWEST_DESCRIPTORS} or more: ulimit -Hn, or "
+            "LimitNOFILE= in its systemd unit",
+        )
+    return Finding("ok", "open files", found)
+
+
+def _locked_memory(needed):
+    """A GPU is fed from pinned memory."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if soft == resource.RLIM_INFINITY or os.geteuid() == 0:
+        return Finding("ok", "locked memory", "no limit")
+    return Finding(
+        "note",
+        "locked memory",
+        size(soft),
+        "some GPU drivers count pinned memory: LimitMEMLOCK=infinity in the systemd "
+        "unit, memlock in /etc/security/limits.conf"
+        if needed
+        else "",
+    )
+
+
+def _cuda(needed):
+    bad = "FAIL" if needed else "note"
+    nodes = sorted(glob.glob("/dev/nvidia[0-9]*"))
+    if not nodes:
+        yield Finding(
+            bad,
+            "GPU",
+            "no /dev/nvidia0",
+            "the CPU is used. With a GPU here: install its driver (Debian: "
+            "nvidia-driver); in a container, start it with --gpus all",
+        )
+        return
+    yield Finding("ok", "GPU", ", ".join(nodes))
+    yield _driver(bad)
+    for name, package in (
+        ("libcudart.so", "cudart"),
+        ("libcublasLt.so", "cuBLAS"),
+        ("libcudnn.so", "cuDNN"),
+    ):
+        yield _cuda_library(name, package, bad)
+    yield _plugin(bad)
+
+
+def _driver(bad):
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return Finding(
+            bad,
+            "CUDA driver",
+            str(error),
+            "install the driver's libcuda1 of the kernel module's version",
+        )
+    status = driver.cuInit(0)
+    if status:
+        return Finding(
+            bad,
+            "CUDA driver",
+            f"cuInit fails with error {status}",
+            "see nvidia-smi and dmesg; after an update of the driver, restart it all",
+        )
+    version = ctypes.c_int()
+    count = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    names = [_device_name(driver, index) for index in range(count.value)]
+    supports = f"{version.value // 1000}.{version.value % 1000 // 10}"
+    return Finding("ok", "CUDA driver", f"CUDA {supports}: {', '.join(names)}")
+
+
+def _device_name(driver, index):
+    device = ctypes.c_int()
+    name = ctypes.create_string_buffer(256)
+    driver.cuDeviceGet(ctypes.byref(device), index)
+    driver.cuDeviceGetName(name, len(name), device)
+    return name.value.decode("utf-8", "replace")
+
+
+def _cuda_library(name, package, bad):
+    folders = ["/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
+    folders += os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    for folder in filter(None, folders):
+        found = sorted(glob.glob(f"{folder}/{name}*"))
+        if found:
+            return Finding("ok", package, found[0])
+    return Finding(
+        bad,
+        package,
+        f"{name} is in none of {', '.join(filter(None, folders))}",
+        "install NVIDIA's CUDA toolkit, or set LD_LIBRARY_PATH to where it is",
+    )
+
+
+def _plugin(bad):
+    from holdfast.daemon import find_daemon
+
+    name = "libholdfast_cuda.so"
+    try:
+        beside = Path(find_daemon()).resolve().parent
+    except FileNotFoundError:
+        return Finding(bad, name, "no daemon, so none beside it")
+    folders = [
+        Path(p) for p in os.environ.get("HOLDFAST_PLUGIN_PATH", "").split(":") if p
+    ]
+    for folder in (*folders, beside, beside.parent / "lib"):
+        if (folder / name).exists():
+            return Finding("ok", name, str(folder / name))
+    return Finding(
+        bad,
+        name,
+        f"not beside {beside / 'holdfastd'} nor in ../lib",
+        "./dev bundle --cuda makes a folder with it",
+    )
+
+
+def _read(path):
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Shows a running daemon's sessions, live: rates are those since the last look.
+
+Ctrl-C ends it. Where the output is no terminal, each look is printed below the last.
+"""
+
+import itertools
+import time
+
+from holdfast.commands._daemon import add_address, address_of, fail
+from holdfast.commands._text import duration, size
+
+HELP = "watch a running daemon's sessions"
+
+
+_SORT = {
+    "time": lambda row: -row["busy"],
+    "memory": lambda row: -row["bytes_in_use"] - row["bytes_cached"],
+    "ops": lambda row: -row["rate"],
+    "id": lambda row: row["id"],
+}
+
+
+def add_arguments(parser):
+    add_address(parser)
+    parser.add_argument(
+        "--interval",
+        type=_interval,
+        default=1.0,
+        metavar="SECONDS",
+        help="between two looks (default: 1)",
+    )
+    parser.add_argument(
+        "--count", type=int, metavar="N", help="end after N looks (default: never)"
+    )
+    parser.add_argument(
+        "--sort",
+        choices=list(_SORT),
+        default="time",
+        help="what comes first (default: time, the device's)",
+    )
+
+
+def main(args):
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError:
+        return fail(
+            "top draws with the package rich, which is not installed: "
+            "apt-get install python3-rich, or pip install rich"
+        )
+    import holdfast
+    from holdfast import _stats
+    from holdfast.errors import HoldfastError
+
+    console = Console()
+    view = View(args.sort)
+    try:
+        with holdfast.connect(address_of(args), grace=0, default=False) as session:
+            view.own_id = session.id
+            live = Live(console=console, screen=console.is_terminal, auto_refresh=False)
+            with live:
+                for look in (
+                    itertools.count() if args.count is None else range(args.count)
+                ):
+                    if look:
+                        time.sleep(args.interval)
+                    table = view.look(_stats.parse(session._stats()))
+                    if console.is_terminal:
+                        live.update(table, refresh=True)
+                    else:
+                        console.print(table)
+    except HoldfastError as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+class View:
+    """Turns one StatsReply after the other into what the terminal shows."""
+
+    def __init__(self, sort="time", clock=time.monotonic):
+        self.own_id = None
+        self.seen = {}  # session's id: (ops, device seconds) at the last look
+        self._sort = _SORT[sort]
+        self._clock = clock
+        self._last = None
+
+    def rows(self, stats):
+        """The sessions, with ops per second and the part of the device's time."""
+        now = self._clock()
+        elapsed = now - self._last if self._last is not None else None
+        rows = []
+        for s in stats["sessions"]:
+            if s["id"] == self.own_id:
+                continue
+            ops, seconds = self.seen.get(s["id"], (0, 0.0))
+            first = elapsed is None
+            rows.append(
+                {
+                    **s,
+                    "rate": 0.0 if first else (s["ops"] - ops) / elapsed,
+                    "busy": 0.0 if first else (s["device_seconds"] - seconds) / elapsed,
+                }
+            )
+        self._last = now
+        self.seen = {
+            s["id"]: (s["ops"], s["device_seconds"]) for s in stats["sessions"]
+        }
+        return sorted(rows, key=self._sort)
+
+    def look(self, stats):
+        from rich import box
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = self.rows(stats)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in ("ID", "NAME", "CLIENT", "VIA"):
+            table.add_column(name)
+        for name in ("DEVICE", "OPS/S", "IN USE", "CACHED", "QUEUED", "TENSORS"):
+            table.add_column(name, justify="right")
+        for row in rows:
+            # Text: a client's name is no markup.
+            table.add_row(
+                str(row["id"]),
+                Text(row["name"] or "-"),
+                Text(row["client"]),
+                row["transport"] if row["connected"] else "(away)",
+                f"{100 * row['busy']:.0f} %",
+                f"{row['rate']:,.0f}",
+                size(row["bytes_in_use"]),
+                size(row["bytes_cached"]),
+                size(row["queued_bytes"]),
+                str(row["tensors"]),
+            )
+        in_use = sum(row["bytes_in_use"] for row in rows)
+        cached = sum(row["bytes_cached"] for row in rows)
+        head = Text(
+            f"{stats['server']} on {stats['device']}, up "
+            f"{duration(stats['uptime_seconds'])}: {len(rows)} sessions, device "
+            f"{100 * sum(row['busy'] for row in rows):.0f} % busy, "
+            f"{sum(row['rate'] for row in rows):,.0f} ops/s, {size(in_use)} in use, "
+            f"{size(cached)} cached"
+        )
+        return Group(head, table)
+
+
+def _interval(text):
+    seconds = float(text)
+    if not 0.05 <= seconds <= 3600:
+        raise ValueError
+    return seconds
