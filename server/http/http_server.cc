@@ -22,9 +22,9 @@
 namespace holdfast {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kThreads = 8;
 constexpr size_t kMaxBodyBytes = 4096;  // of a request; none has a body
-constexpr time_t kSocketSeconds = 5;
+constexpr time_t kSocketSeconds = 3;
 // One op may take minutes on a CPU; no op takes this long.
 constexpr absl::Duration kStuckAfter = absl::Minutes(10);
 
@@ -112,6 +112,7 @@ void HttpServer::Running::Configure(bool loopback) {
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_socket_options(SetSocketOptions);
   server.set_payload_max_length(kMaxBodyBytes);
+  server.set_keep_alive_timeout(kSocketSeconds);  // to the first byte
   server.set_read_timeout(kSocketSeconds);
   server.set_write_timeout(kSocketSeconds);
   // An idle connection would keep one of the few threads.

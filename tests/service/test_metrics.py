@@ -30,7 +30,7 @@ def get(daemon, path, **headers):
         f"http://{daemon.http_address}{path}", headers=headers
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as reply:
+        with urllib.request.urlopen(request, timeout=30) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -9,23 +9,22 @@ from pathlib import Path
 from shared_libraries import debian_packages
 from workspace import ROOT, Failure
 
-# Linked into holdfastd from archives, so that no library file names them.
+_ARCHIVES = "/usr/lib/x86_64-linux-gnu"
+_COMPILER = "/usr/lib/gcc/x86_64-linux-gnu/12"
+# Part of holdfastd itself, so that no library file names them.
 STATIC_ARCHIVES = [
-    f"/usr/lib/x86_64-linux-gnu/{name}"
-    for name in (
-        "libabsl_base.a",
-        "libaddress_sorting.a",
-        "libcares.a",
-        "libcrypto.a",
-        "libgrpc++.a",
-        "libprotobuf.a",
-        "libre2.a",
-        "libz.a",
-        "openblas-openmp/libopenblas.a",
-    )
-] + [
-    f"/usr/lib/gcc/x86_64-linux-gnu/12/{name}"
-    for name in ("libgfortran.a", "libquadmath.a")
+    f"{_ARCHIVES}/libabsl_base.a",
+    f"{_ARCHIVES}/libaddress_sorting.a",
+    f"{_ARCHIVES}/libcares.a",
+    f"{_ARCHIVES}/libcrypto.a",
+    f"{_ARCHIVES}/libgrpc++.a",
+    f"{_ARCHIVES}/libprotobuf.a",
+    f"{_ARCHIVES}/libre2.a",
+    f"{_ARCHIVES}/libz.a",
+    f"{_ARCHIVES}/openblas-openmp/libopenblas.a",
+    f"{_COMPILER}/libgfortran.a",
+    f"{_COMPILER}/libquadmath.a",
+    "/usr/share/javascript/chart.js/chart.min.js",
 ]
 
 

@@ -22,6 +22,7 @@ COMMANDS = [
     ("python", "launch", "run Python with this tree's holdfast importable"),
     ("wheel", "wheel_file", "build the wheels of client and daemon into dist/"),
     ("bundle", "bundle_folder", "build the relocatable folder dist/holdfast-bundle/"),
+    ("deb", "debian_package", "build Debian packages of daemon and client into dist/"),
 ]
 
 

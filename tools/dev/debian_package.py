@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""./dev deb: Debian packages of the daemon and of the Python client.
+
+holdfast-server is the daemon with the libraries that it carries, as in the bundle,
+its systemd unit and the files of deploy/; python3-holdfast is the client.
+"""
+
+import hashlib
+import os
+import shutil
+
+import build
+import daemon_folder
+import licences
+import wheel_file
+from workspace import DIST, ROOT, capture, say
+
+ARCHITECTURE = "amd64"
+CONTROL = """\
+Package: {name}
+Version: {version}
+Architecture: {architecture}
+Maintainer: The Holdfast Authors <holdfast@localhost>
+Installed-Size: {kibibytes}
+Depends: {depends}
+{extra}Section: science
+Priority: optional
+Description: {summary}
+"""
+SERVER = "holdfast-server"
+SERVER_DEPENDS = "libc6 (>= 2.36), adduser, init-system-helpers (>= 1.54~)"
+SERVER_SUMMARY = """\
+daemon that holds tensors for the programs of many users
+ holdfastd owns a machine's device and keeps tensors there for Python programs
+ that reach it over shared memory or gRPC. They outlive the programs."""
+CLIENT = "python3-holdfast"
+CLIENT_DEPENDS = "libc6 (>= 2.36), python3 (>= 3.11), python3-numpy"
+CLIENT_EXTRA = "Recommends: holdfast-server, python3-rich\n"
+CLIENT_SUMMARY = """\
+PyTorch-like client of holdfastd
+ The package holdfast for Python, and the command of the same name: tensors live
+ in a daemon and stay there when the program does not."""
+POSTINST = """\
+#!/bin/sh
+set -e
+if [ "$1" = configure ]; then
+  adduser --quiet --system --group --no-create-home --home /var/lib/holdfast \\
+    --gecos Holdfast holdfast
+  deb-systemd-helper enable holdfastd.service >/dev/null || true
+  if [ -d /run/systemd/system ]; then
+    systemctl daemon-reload
+    if [ -z "$2" ]; then
+      deb-systemd-invoke start holdfastd.service || true
+    else
+      # Sessions would not survive what nobody asked for.
+      echo "holdfastd goes on running as it was: systemctl restart holdfastd" >&2
+    fi
+  fi
+fi
+"""
+PRERM = """\
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  deb-systemd-invoke stop holdfastd.service || true
+fi
+"""
+POSTRM = """\
+#!/bin/sh
+set -e
+if [ "$1" = purge ]; then
+  deb-systemd-helper purge holdfastd.service >/dev/null 2>&1 || true
+  rm -rf /var/lib/holdfast
+fi
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+"""
+COMMAND = """\
+#!/usr/bin/python3
+import sys
+
+from holdfast.cli import main
+
+sys.exit(main())
+"""
+
+
+def configure(_name, parser):
+    parser.add_argument(
+        "--cuda", action="store_true", help="with the CUDA device's library"
+    )
+    parser.set_defaults(main=main)
+
+
+def main(args):
+    build.build(cuda=args.cuda)
+    for package in make_packages(args.cuda):
+        print(package.relative_to(ROOT))
+
+
+def make_packages(cuda=False):
+    """Builds both from what `build` left; returns their paths."""
+    return make_server(cuda), make_client()
+
+
+def make_server(cuda):
+    tree = fresh_tree(SERVER)
+    folder = tree / "usr/lib/holdfast"
+    origins = daemon_folder.stage(folder, cuda)
+    daemon_folder.verify(folder)
+    link = tree / "usr/bin/holdfastd"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("../lib/holdfast/bin/holdfastd")
+    deploy = ROOT / "deploy"
+    put(deploy / "systemd/holdfastd.service", tree / "lib/systemd/system")
+    put(deploy / "systemd/holdfastd.default", tree / "etc/default", name="holdfastd")
+    for name in ("prometheus", "grafana", "slurm", "tls"):
+        shutil.copytree(deploy / name, tree / "usr/share/holdfast" / name)
+    put(ROOT / "docs/operating.md", tree / "usr/share/doc" / SERVER)
+    scripts = {"postinst": POSTINST, "prerm": PRERM, "postrm": POSTRM}
+    control = tree / "DEBIAN"
+    control.mkdir()
+    for name, text in scripts.items():
+        (control / name).write_text(text)
+        (control / name).chmod(0o755)
+    (control / "conffiles").write_text("/etc/default/holdfastd\n")
+    return pack(tree, SERVER, SERVER_DEPENDS, "", SERVER_SUMMARY, origins)
+
+
+def make_client():
+    tree = fresh_tree(CLIENT)
+    packages = tree / "usr/lib/python3/dist-packages"
+    wheel_file.stage_package(packages / "holdfast")
+    origins = wheel_file.stage_extension(packages)
+    command = tree / "usr/bin/holdfast"
+    command.parent.mkdir(parents=True)
+    command.write_text(COMMAND)
+    command.chmod(0o755)
+    (tree / "DEBIAN").mkdir()
+    return pack(tree, CLIENT, CLIENT_DEPENDS, CLIENT_EXTRA, CLIENT_SUMMARY, origins)
+
+
+def fresh_tree(name):
+    tree = ROOT / "build/deb" / name
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    return tree
+
+
+def put(source, folder, name=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, folder / (name or source.name))
+
+
+def pack(tree, name, depends, extra, summary, origins):
+    """The package of what is staged in `tree`."""
+    documents = tree / "usr/share/doc" / name
+    licences.collect(documents / "licences", origins)
+    write_copyright(documents)
+    version = wheel_file.version()
+    fields = {
+        "name": name,
+        "version": version,
+        "architecture": ARCHITECTURE,
+        "kibibytes": installed_kibibytes(tree),
+        "depends": depends,
+        "extra": extra,
+        "summary": summary,
+    }
+    (tree / "DEBIAN/md5sums").write_text(checksums(tree))
+    (tree / "DEBIAN/control").write_text(CONTROL.format(**fields))
+    set_modes(tree)
+    DIST.mkdir(exist_ok=True)
+    package = DIST / f"{name}_{version}_{ARCHITECTURE}.deb"
+    # Times of the files are the commit's: equal trees give equal packages.
+    when = capture(["git", "log", "-1", "--format=%ct"]).strip()
+    env = ["env", f"SOURCE_DATE_EPOCH={when}"]
+    capture([*env, "dpkg-deb", "--root-owner-group", "-Zxz", "--build", tree, package])
+    say(f"{package.name}: {package.stat().st_size / 2**20:.1f} MB")
+    return package
+
+
+def write_copyright(documents):
+    """Ours, and where those of the carried libraries are."""
+    text = (ROOT / "LICENSE").read_text()
+    carried = sorted(path.name for path in (documents / "licences").iterdir())
+    (documents / "copyright").write_text(
+        f"Holdfast is (c) The Holdfast Authors, under the licence below. The package "
+        f"carries libraries\nwhose licences are in licences/: {', '.join(carried)}\n\n"
+        f"{text}"
+    )
+
+
+def content(tree):
+    return sorted(
+        path
+        for path in tree.rglob("*")
+        if path.is_file() and not path.is_symlink() and "DEBIAN" not in path.parts
+    )
+
+
+def installed_kibibytes(tree):
+    return sum(path.stat().st_size for path in content(tree)) // 1024 + 1
+
+
+def checksums(tree):
+    lines = []
+    for path in content(tree):
+        digest = hashlib.md5(path.read_bytes()).hexdigest()
+        lines.append(f"{digest}  {path.relative_to(tree)}\n")
+    return "".join(lines)
+
+
+def set_modes(tree):
+    """What is executable stays so; the builder's umask plays no part."""
+    tree.chmod(0o755)
+    for path in tree.rglob("*"):
+        if path.is_symlink():
+            continue
+        runs = path.is_dir() or os.access(path, os.X_OK) and path.stat().st_mode & 0o111
+        path.chmod(0o755 if runs else 0o644)

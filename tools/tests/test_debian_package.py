@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""./dev deb: the packages, installed into a fresh Debian and run there.
+
+The fresh Debian is made by debootstrap, once: build/debian-root keeps it. The steps
+are those of deploy/docker/Dockerfile.
+"""
+
+import os
+import shutil
+import subprocess
+
+import debian_package
+import pytest
+from workspace import ROOT
+
+INCLUDE = "python3,python3-numpy,adduser"
+MIRROR = "http://deb.debian.org/debian"
+# As root in a namespace of mounts and processes of its own, in the new Debian.
+ENTER = """
+set -e
+mount -t proc proc "$0/proc"
+mount --rbind /dev "$0/dev"
+exec chroot "$0" /bin/sh -e -c "$1"
+"""
+USE = """
+install -d -o holdfast -g holdfast -m 0755 /run/holdfast
+setpriv --reuid=holdfast --regid=holdfast --clear-groups --no-new-privs \\
+  holdfastd --socket=/run/holdfast/holdfastd.sock --listen=127.0.0.1:0 \\
+  --http=127.0.0.1:0 --log_format=json --print_address > /tmp/address &
+daemon=$!
+while ! [ -s /tmp/address ]; do kill -0 $daemon; sleep 0.1; done
+cat /tmp/address
+export HOLDFAST_SOCKET=/run/holdfast/holdfastd.sock
+holdfast doctor
+python3 -c '
+import holdfast as torch
+layer = torch.nn.Linear(3, 1)
+layer(torch.ones(2, 3)).sum().backward()
+print(layer.weight.grad.tolist(), torch.current_session().address)
+'
+kill -TERM $daemon
+wait $daemon
+# Without it, a program starts one of its own.
+unset HOLDFAST_SOCKET
+python3 -c 'import holdfast; print(holdfast.ones(2).sum().item())'
+"""
+
+
+@pytest.fixture(scope="module")
+def packages():
+    return debian_package.make_packages()
+
+
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory):
+    """The folder of a Debian that nothing was installed into yet."""
+    if os.geteuid() != 0:
+        pytest.skip("a Debian of one's own takes root")
+    if shutil.which("debootstrap") is None:
+        pytest.skip("debootstrap is missing: apt-get install debootstrap")
+    kept = ROOT / "build/debian-root"
+    if not (kept / "usr/bin/python3").exists():
+        shutil.rmtree(kept, ignore_errors=True)
+        command = ["debootstrap", "--variant=minbase", f"--include={INCLUDE}"]
+        made = subprocess.run(
+            [*command, "bookworm", kept, MIRROR], capture_output=True, text=True
+        )
+        if made.returncode:
+            shutil.rmtree(kept, ignore_errors=True)
+            pytest.fail(f"debootstrap: {made.stdout[-2000:]}{made.stderr[-2000:]}")
+    root = tmp_path_factory.mktemp("debian") / "root"
+    subprocess.run(["cp", "-a", kept, root], check=True)
+    yield root
+    shutil.rmtree(root)
+
+
+def inside(root, script):
+    return subprocess.run(
+        [
+            *("unshare", "--mount", "--pid", "--fork", "--kill-child"),
+            *("/bin/sh", "-c", ENTER, root, script),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def field(package, name):
+    return subprocess.check_output(["dpkg-deb", "-f", package, name], text=True).strip()
+
+
+def test_what_is_in_the_packages(packages):
+    server, client = packages
+    listing = subprocess.check_output(["dpkg-deb", "-c", server], text=True)
+    for path in (
+        "./usr/lib/holdfast/bin/holdfastd",
+        "./usr/bin/holdfastd -> ../lib/holdfast/bin/holdfastd",
+        "./lib/systemd/system/holdfastd.service",
+        "./etc/default/holdfastd",
+        "./usr/share/holdfast/slurm/prolog.sh",
+    ):
+        assert path in listing
+    assert all(line.split()[1] == "root/root" for line in listing.splitlines())
+    assert field(server, "Package") == "holdfast-server"
+    assert field(client, "Package") == "python3-holdfast"
+    assert int(field(server, "Installed-Size")) > 10_000
+
+
+def test_equal_trees_give_equal_packages(packages):
+    before = [package.read_bytes() for package in packages]
+    again = debian_package.make_packages()
+    assert [package.read_bytes() for package in again] == before
+
+
+@pytest.mark.timeout(900)
+def test_installed_into_a_fresh_debian(packages, debian):
+    names = []
+    for package in packages:
+        shutil.copy(package, debian / "tmp")
+        names.append(f"/tmp/{package.name}")
+    installed = inside(debian, f"dpkg -i {' '.join(names)}")
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    used = inside(debian, USE)
+    assert used.returncode == 0, used.stdout + used.stderr
+    assert '"socket": "/run/holdfast/holdfastd.sock"' in used.stdout
+    assert "FAIL" not in used.stdout and "/usr/bin/holdfastd" in used.stdout
+    grad, total = used.stdout.splitlines()[-2:]
+    assert grad == "[[2.0, 2.0, 2.0]] unix:/run/holdfast/holdfastd.sock"
+    assert total == "2.0"
+    events = [line for line in used.stderr.splitlines() if '"event":"opened"' in line]
+    assert events and '"trace_id":"' in events[0]
+
+    # Settings survive removal, nothing survives a purge.
+    assert inside(debian, "dpkg -r holdfast-server python3-holdfast").returncode == 0
+    assert (debian / "etc/default/holdfastd").exists()
+    purged = inside(debian, "dpkg -P holdfast-server python3-holdfast")
+    assert purged.returncode == 0, purged.stderr
+    left = [
+        path
+        for folder in ("etc", "usr", "lib", "var/lib")
+        for path in (debian / folder).rglob("*holdfast*")
+        if "dpkg" not in str(path) and "__pycache__" not in str(path)
+    ]
+    assert not left
