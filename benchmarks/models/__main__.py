@@ -30,9 +30,12 @@ ROUND_TRIP_S = 0.05
 TARGETS = {"shared memory": 1.0, "gRPC": 1 / 0.95, "gRPC, 50 ms away": 1 / 0.9}
 
 
+FAILED = []
+
+
 def run(address, *args):
     """The result of train.py: under PyTorch if `address` is None. None if it
-    failed."""
+    failed, which FAILED then tells."""
     env = dict(os.environ, OMP_NUM_THREADS=str(peer.threads()))
     command = [sys.executable]
     if address is not None:
@@ -46,6 +49,8 @@ def run(address, *args):
     )
     lines = out.stdout.splitlines()
     if out.returncode != 0:
+        where = "PyTorch" if address is None else "Holdfast at " + address
+        FAILED.append(f"train.py {' '.join(args)} under {where}: {out.returncode}")
         return None
     return json.loads(lines[-1]) if lines else {}
 
@@ -111,7 +116,10 @@ def main():
                 compare_memory(r, model, local)
                 if os.path.exists(weights):
                     os.remove(weights)
-    return r.finish(args)
+    r.finish(args)
+    for failure in FAILED:
+        print("failed:", failure, file=sys.stderr)
+    return bool(FAILED)
 
 
 if __name__ == "__main__":

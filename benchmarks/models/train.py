@@ -21,7 +21,9 @@ def arguments():
     parser.add_argument("--weights", help="state_dict to begin with")
     parser.add_argument("--save", help="write the state_dict here, and end")
     parser.add_argument(
-        "--losses", action="store_true", help="every loss, without dropout; no timing"
+        "--losses",
+        action="store_true",
+        help="every loss, in float64 and without dropout; no timing",
     )
     parser.add_argument("--memory", action="store_true", help="peak memory of a step")
     return parser.parse_args()
@@ -53,10 +55,14 @@ class Training:
         loss.item()
         return (time.perf_counter() - start) / steps
 
-    def without_dropout(self):
+    def without_noise(self):
+        """Without dropout, and in float64: five steps of a deep network in float32
+        make 5 % of rounding, under PyTorch with one thread and with two, too."""
         for module in self.model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
+        self.model.double()
+        self.batch = [b.double() if b.is_floating_point() else b for b in self.batch]
 
     def peak(self):
         """Bytes of tensors at the fullest moment of a step."""
@@ -89,7 +95,7 @@ def main():
         torch.save(training.model.state_dict(), args.save)
         return
     if args.losses:
-        training.without_dropout()
+        training.without_noise()
         result = {"losses": [training.step().item() for _ in range(args.steps)]}
     elif args.memory:
         result = {"peak": training.peak()}
