@@ -31,9 +31,9 @@ def _wrap(dim, rank):
 
 
 @method(names=("reshape",))
-def _reshape_method(self, *shape):
+def _reshape_method(self, *sizes, shape=None):
     """Same elements in another shape; a view where that is possible."""
-    return reshape(self, _sizes(shape))
+    return reshape(self, _sizes(sizes) if shape is None else shape)
 
 
 @function
@@ -121,9 +121,10 @@ def movedim(input, source, destination):
 
 
 @both(names=("swapaxes", "swapdims"))
-def _swap(input, dim0, dim1):
+def _swap(input, axis0=None, axis1=None, *, dim0=None, dim1=None):
     """Two dimensions swapped."""
-    return _ops.transpose(input, dim0, dim1)
+    first, second = (axis0, axis1) if dim0 is None else (dim0, dim1)
+    return _ops.transpose(input, first, second)
 
 
 @both
@@ -150,7 +151,13 @@ def narrow_copy(input, dim, start, length):
     return _ops.clone(narrow(input, dim, start, length))
 
 
-@both
+@method(names=("split",))
+def _split_method(self, split_size, dim=0):
+    """split(); as a method PyTorch names the argument otherwise."""
+    return split(self, split_size, dim)
+
+
+@function
 def split(input, split_size_or_sections, dim=0):
     """Views of split_size entries each along dim, or of the given sizes."""
     size = input.size(dim)
@@ -256,9 +263,9 @@ def _at_least_2d(x):
 
 
 @both
-def repeat(input, *sizes):
+def repeat(input, *sizes, repeats=None):
     """Copies side by side, so many along each dimension."""
-    sizes = _sizes(sizes)
+    sizes = _sizes(sizes if repeats is None else (repeats,))
     extra = len(sizes) - input.dim()
     if extra < 0:
         raise RuntimeError(

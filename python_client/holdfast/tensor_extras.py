@@ -276,11 +276,15 @@ _RANDOM_LIMITS = {
 
 
 @method
-def random_(self, low=0, high=None, *, generator=None):
-    """Fills with uniform random integers in [low, high), or [0, low).
+def random_(self, low=0, high=None, *, generator=None, **limits):
+    """Fills with uniform random integers in [low, high), or [0, low); PyTorch's
+    keywords are `from` and `to`.
 
     Without limits: of all integers from 0 on that the type holds exactly.
     """
+    low, high = limits.pop("from", low), limits.pop("to", high)
+    if limits:
+        raise TypeError(f"random_() got unexpected keywords: {sorted(limits)}")
     if high is None:
         low, high = 0, low or _RANDOM_LIMITS[self.dtype]
     numbers = _ops.randint(low, high, tuple(self.shape), generator=generator)

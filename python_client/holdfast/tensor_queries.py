@@ -216,7 +216,7 @@ Tensor.H = property(lambda self: self.mH)
 for _name in ("is_xpu", "is_ipu", "is_mps", "is_mkldnn", "is_sparse_csr", "is_nested"):
     setattr(Tensor, _name, False)
 for _name, _target in {"unsafe_chunk": "chunk", "unsafe_split": "split"}.items():
-    FUNCTIONS[_name] = getattr(Tensor, _target)
+    FUNCTIONS[_name] = FUNCTIONS.get(_target, getattr(Tensor, _target))
     setattr(Tensor, _name, getattr(Tensor, _target))
 
 # In-place forms, and in-place forms as functions, that nobody else defines.

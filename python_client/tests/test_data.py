@@ -3,6 +3,7 @@
 
 """Datasets, samplers, collation, DataLoader; the daemon's batches."""
 
+import itertools
 from collections import namedtuple
 
 import numpy as np
@@ -93,6 +94,14 @@ def test_samplers():
     assert len(drawn) == 200 and set(drawn) <= set(source) and len(set(drawn)) > 10
     assert len(list(data.RandomSampler(source, num_samples=45))) == 45
     assert sorted(data.SubsetRandomSampler([5, 9, 2])) == [2, 5, 9]
+
+
+def test_random_sampler_draws_as_it_goes():
+    endless = data.RandomSampler(range(10), replacement=True, num_samples=10**10)
+    assert set(itertools.islice(endless, 100)) <= set(range(10))
+    assert len(endless) == 10**10
+    many = data.RandomSampler(range(4), replacement=True, num_samples=20_000)
+    assert np.bincount(list(many)).sum() == 20_000
 
 
 def test_random_sampler_rounds_cover_everything():

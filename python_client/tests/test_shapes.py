@@ -78,3 +78,23 @@ def test_repeat_interleave_errors(torch):
 def test_bad_arguments(torch, call, error, text):
     with pytest.raises(error, match=text):
         call(torch, torch.zeros(2, 3))
+
+
+def test_split_names_its_argument_as_pytorch_does(torch):
+    x = torch.arange(10)
+    for parts in (x.split(split_size=[3, 7]), torch.split(x, split_size_or_sections=3)):
+        assert torch.cat(parts, dim=0).tolist() == list(range(10))
+    assert [len(p) for p in x.split(4, dim=-1)] == [4, 4, 2]
+
+
+def test_keywords_are_pytorchs(torch):
+    x = torch.arange(6).reshape(shape=(2, 3))
+    assert torch.swapaxes(x, axis0=0, axis1=1).shape == (3, 2)
+    assert x.swapdims(dim0=0, dim1=1).shape == (3, 2)
+    assert x.repeat(repeats=(1, 2)).tolist() == [[0, 1, 2] * 2, [3, 4, 5] * 2]
+    y = torch.zeros(100, dtype=torch.int64).random_(to=3)
+    assert set(y.tolist()) == {0, 1, 2}
+    y.random_(**{"from": 5, "to": 7})
+    assert set(y.tolist()) == {5, 6}
+    with pytest.raises(TypeError, match="unexpected keywords: .'until'"):
+        y.random_(until=3)

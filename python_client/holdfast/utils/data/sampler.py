@@ -34,6 +34,9 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
+_DRAWN_AT_ONCE = 1 << 14
+
+
 class RandomSampler(Sampler):
     """A new random order each time, from the stream of holdfast.manual_seed.
 
@@ -69,10 +72,12 @@ class RandomSampler(Sampler):
     def __iter__(self):
         size = len(self.data_source)
         left = self.num_samples
-        if self.replacement:
-            draws = holdfast.randint(0, size, (left,), generator=self.generator)
+        while self.replacement and left > 0:
+            # Some at a time: programs ask for 10^10 and stop when they like.
+            count = min(left, _DRAWN_AT_ONCE)
+            draws = holdfast.randint(0, size, (count,), generator=self.generator)
             yield from draws.tolist()
-            return
+            left -= count
         while left > 0:
             order = permutation(size, self.generator)[:left]
             yield from order
