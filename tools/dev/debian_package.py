@@ -176,7 +176,9 @@ def pack(tree, name, depends, extra, summary, origins):
     # Times of the files are the commit's: equal trees give equal packages.
     when = capture(["git", "log", "-1", "--format=%ct"]).strip()
     env = ["env", f"SOURCE_DATE_EPOCH={when}"]
-    capture([*env, "dpkg-deb", "--root-owner-group", "-Zxz", "--build", tree, package])
+    capture(
+        [*env, "dpkg-deb", "--root-owner-group", "-Zzstd", "--build", tree, package]
+    )
     say(f"{package.name}: {package.stat().st_size / 2**20:.1f} MB")
     return package
 

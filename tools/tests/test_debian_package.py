@@ -85,6 +85,8 @@ def inside(root, script):
         capture_output=True,
         text=True,
         timeout=300,
+        # Nothing of the builder's environment.
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
     )
 
 
