@@ -76,6 +76,16 @@ if [ "$1" = purge ]; then
 fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 """
+CLIENT_POSTINST = """\
+#!/bin/sh
+set -e
+if [ "$1" = configure ]; then py3compile -p python3-holdfast; fi
+"""
+CLIENT_PRERM = """\
+#!/bin/sh
+set -e
+py3clean -p python3-holdfast
+"""
 COMMAND = """\
 #!/usr/bin/python3
 import sys
@@ -118,13 +128,8 @@ def make_server(cuda):
     for name in ("prometheus", "grafana", "slurm", "tls"):
         shutil.copytree(deploy / name, tree / "usr/share/holdfast" / name)
     put(ROOT / "docs/operating.md", tree / "usr/share/doc" / SERVER)
-    scripts = {"postinst": POSTINST, "prerm": PRERM, "postrm": POSTRM}
-    control = tree / "DEBIAN"
-    control.mkdir()
-    for name, text in scripts.items():
-        (control / name).write_text(text)
-        (control / name).chmod(0o755)
-    (control / "conffiles").write_text("/etc/default/holdfastd\n")
+    write_scripts(tree, postinst=POSTINST, prerm=PRERM, postrm=POSTRM)
+    (tree / "DEBIAN/conffiles").write_text("/etc/default/holdfastd\n")
     return pack(tree, SERVER, SERVER_DEPENDS, "", SERVER_SUMMARY, origins)
 
 
@@ -137,7 +142,7 @@ def make_client():
     command.parent.mkdir(parents=True)
     command.write_text(COMMAND)
     command.chmod(0o755)
-    (tree / "DEBIAN").mkdir()
+    write_scripts(tree, postinst=CLIENT_POSTINST, prerm=CLIENT_PRERM)
     return pack(tree, CLIENT, CLIENT_DEPENDS, CLIENT_EXTRA, CLIENT_SUMMARY, origins)
 
 
@@ -146,6 +151,14 @@ def fresh_tree(name):
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     return tree
+
+
+def write_scripts(tree, **scripts):
+    control = tree / "DEBIAN"
+    control.mkdir()
+    for name, text in scripts.items():
+        (control / name).write_text(text)
+        (control / name).chmod(0o755)
 
 
 def put(source, folder, name=None):

@@ -32,7 +32,7 @@ setpriv --reuid=holdfast --regid=holdfast --clear-groups --no-new-privs \\
 daemon=$!
 while ! [ -s /tmp/address ]; do kill -0 $daemon; sleep 0.1; done
 cat /tmp/address
-export HOLDFAST_SOCKET=/run/holdfast/holdfastd.sock
+export HOLDFAST_ADDRESS=unix:/run/holdfast/holdfastd.sock
 holdfast doctor
 python3 -c '
 import holdfast as torch
@@ -43,7 +43,7 @@ print(layer.weight.grad.tolist(), torch.current_session().address)
 kill -TERM $daemon
 wait $daemon
 # Without it, a program starts one of its own.
-unset HOLDFAST_SOCKET
+unset HOLDFAST_ADDRESS
 python3 -c 'import holdfast; print(holdfast.ones(2).sum().item())'
 """
 
