@@ -106,6 +106,17 @@ def test_top_shows_rates():
     assert rows[0]["rate"] == 20 and rows[0]["busy"] == 0.75
 
 
+def test_top_shows_whose_a_session_is():
+    from rich.console import Console
+
+    own = {"id": 1, "ops": 0, "device_seconds": 0.0, "bytes_in_use": 0, "name": "[b]x"}
+    console = Console(width=160)
+    with console.capture() as shown:
+        console.print(View().look(stats(own, {**own, "id": 2, "user": "ada"})))
+    # Names are text and no markup.
+    assert "ada" in shown.get() and "[b]x" in shown.get()
+
+
 def test_top_prints_each_look(torch, daemon, transport):
     x = torch.ones(1 << 20)
     torch.synchronize()

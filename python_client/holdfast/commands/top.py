@@ -121,7 +121,7 @@ class View:
 
         rows = self.rows(stats)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("ID", "NAME", "CLIENT", "VIA"):
+        for name in ("ID", "USER", "NAME", "CLIENT", "VIA"):
             table.add_column(name)
         for name in ("DEVICE", "OPS/S", "IN USE", "CACHED", "QUEUED", "TENSORS"):
             table.add_column(name, justify="right")
@@ -129,6 +129,7 @@ class View:
             # Text: a client's name is no markup.
             table.add_row(
                 str(row["id"]),
+                Text(row.get("user") or "-"),  # of a daemon that knows users
                 Text(row["name"] or "-"),
                 Text(row["client"]),
                 row["transport"] if row["connected"] else "(away)",
