@@ -118,6 +118,7 @@ _SUBMODULES = (
     "optim",
     "profiler",
     "quantization",
+    "return_types",
     "safetensors",
     "serialization",
     "sparse",

@@ -4,16 +4,16 @@
 """Counting elements by the bin they fall into."""
 
 import math
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import both
+from holdfast.return_types import named_result
 
 _ops = _C.ops
 Tensor = _C.Tensor
 
-_histogram_result = namedtuple("histogram", ["hist", "bin_edges"])
-_histogramdd_result = namedtuple("histogramdd", ["hist", "bin_edges"])
+_histogram_result = named_result("histogram", ["hist", "bin_edges"])
+_histogramdd_result = named_result("histogramdd", ["hist", "bin_edges"])
 
 
 def _outer_edges(name, input, low, high, spread):

@@ -5,18 +5,18 @@
 
 import builtins
 import math
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, method, overload
 from holdfast.dtypes import get_default_dtype
+from holdfast.return_types import named_result
 
 _ops = _C.ops
 Tensor = _C.Tensor
 
-_max_result = namedtuple("max", ["values", "indices"])
-_min_result = namedtuple("min", ["values", "indices"])
-_aminmax_result = namedtuple("aminmax", ["min", "max"])
+_max_result = named_result("max", ["values", "indices"])
+_min_result = named_result("min", ["values", "indices"])
+_aminmax_result = named_result("aminmax", ["min", "max"])
 
 
 def _extreme(input, dim, keepdim, arg, result_type):

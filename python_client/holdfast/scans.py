@@ -4,17 +4,17 @@
 """Running sums, products and extremes, and what is made of neighbours: finite
 differences, gradients of samples, integrals."""
 
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import both, function, inplace_of
+from holdfast.return_types import named_result
 from holdfast.shapes import _wrap
 
 _ops = _C.ops
 Tensor = _C.Tensor
 
-_cummax_result = namedtuple("cummax", ["values", "indices"])
-_cummin_result = namedtuple("cummin", ["values", "indices"])
+_cummax_result = named_result("cummax", ["values", "indices"])
+_cummin_result = named_result("cummin", ["values", "indices"])
 
 
 @both(out=True)

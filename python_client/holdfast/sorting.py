@@ -3,22 +3,22 @@
 
 """Sorting, selecting and searching. NaN counts as the largest value."""
 
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import both, function
 from holdfast.dtypes import promote_types
+from holdfast.return_types import named_result
 from holdfast.shapes import _wrap, movedim
 
 _ops = _C.ops
 Tensor = _C.Tensor
 
-_sort_result = namedtuple("sort", ["values", "indices"])
-_topk_result = namedtuple("topk", ["values", "indices"])
-_kthvalue_result = namedtuple("kthvalue", ["values", "indices"])
-_median_result = namedtuple("median", ["values", "indices"])
-_nanmedian_result = namedtuple("nanmedian", ["values", "indices"])
-_mode_result = namedtuple("mode", ["values", "indices"])
+_sort_result = named_result("sort", ["values", "indices"])
+_topk_result = named_result("topk", ["values", "indices"])
+_kthvalue_result = named_result("kthvalue", ["values", "indices"])
+_median_result = named_result("median", ["values", "indices"])
+_nanmedian_result = named_result("nanmedian", ["values", "indices"])
+_mode_result = named_result("mode", ["values", "indices"])
 
 
 @both(out=True)

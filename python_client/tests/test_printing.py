@@ -3,6 +3,8 @@
 
 """repr(), against what PyTorch prints for the same values."""
 
+import pickle
+
 import pytest
 
 
@@ -97,3 +99,15 @@ def test_other_objects(torch):
     assert torch.device("cuda:1") == torch.device("cuda", 1)
     with pytest.raises(RuntimeError):
         torch.device("toaster")
+
+
+def test_results_with_names(torch):
+    x = torch.tensor([[1.0, 3.0], [2.0, 0.0]])
+    largest = x.max(1)
+    assert repr(largest) == (
+        "torch.return_types.max(\nvalues=tensor([3., 2.]),\nindices=tensor([1, 0]))"
+    )
+    assert isinstance(largest, torch.return_types.max) and isinstance(largest, tuple)
+    again = pickle.loads(pickle.dumps(largest))
+    assert type(again) is torch.return_types.max
+    assert again.values.tolist() == [3.0, 2.0]

@@ -3,14 +3,14 @@
 
 """Determinants, by way of LU."""
 
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both
+from holdfast.return_types import named_result
 
 _ops = _C.ops
 
-_slogdet_result = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
+_slogdet_result = named_result("linalg_slogdet", ["sign", "logabsdet"])
 
 
 def diagonal_of(a, columns=None):

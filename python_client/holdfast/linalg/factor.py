@@ -3,20 +3,20 @@
 
 """Factorisations: Cholesky, LU, QR, symmetric eigenvalues, singular values."""
 
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, method, reject
+from holdfast.return_types import named_result
 
 _ops = _C.ops
 
-_eig_result = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
-_eigh_result = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
-_lu_factor_result = namedtuple("linalg_lu_factor", ["LU", "pivots"])
-_lu_result = namedtuple("linalg_lu", ["P", "L", "U"])
-_qr_result = namedtuple("qr", ["Q", "R"])
-_svd_result = namedtuple("linalg_svd", ["U", "S", "Vh"])
-_torch_svd_result = namedtuple("svd", ["U", "S", "V"])
+_eig_result = named_result("linalg_eig", ["eigenvalues", "eigenvectors"])
+_eigh_result = named_result("linalg_eigh", ["eigenvalues", "eigenvectors"])
+_lu_factor_result = named_result("linalg_lu_factor", ["LU", "pivots"])
+_lu_result = named_result("linalg_lu", ["P", "L", "U"])
+_qr_result = named_result("qr", ["Q", "R"])
+_svd_result = named_result("linalg_svd", ["U", "S", "Vh"])
+_torch_svd_result = named_result("svd", ["U", "S", "V"])
 
 
 def identity_like(a, n):

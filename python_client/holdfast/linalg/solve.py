@@ -4,10 +4,10 @@
 """Linear systems, inverses, least squares."""
 
 import math
-from collections import namedtuple
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both
+from holdfast.return_types import named_result
 
 from .factor import identity_like
 
@@ -15,10 +15,12 @@ _ops = _C.ops
 
 _EPSILON = {_C.float32: 2.0**-23, _C.float64: 2.0**-52}
 
-_lstsq_result = namedtuple(
+_lstsq_result = named_result(
     "linalg_lstsq", ["solution", "residuals", "rank", "singular_values"]
 )
-_triangular_result = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])
+_triangular_result = named_result(
+    "triangular_solve", ["solution", "cloned_coefficient"]
+)
 
 
 def relative_tolerance(A, atol, rtol):
