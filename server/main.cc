@@ -3,7 +3,11 @@
 //
 // holdfastd: the daemon. Reads its flags, puts device, worker, sessions and
 // transports together, and takes them apart when it is told to end.
+#include <sys/types.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +35,8 @@
 #include "server/transport/grpc_server.h"
 #include "server/transport/local_server.h"
 #include "server/transport/shm_connection.h"
+#include "server/transport/tls_credentials.h"
+#include "server/trust/authenticator.h"
 #include "spdlog/spdlog.h"
 
 ABSL_FLAG(std::string, socket, "",
@@ -41,12 +47,31 @@ ABSL_FLAG(std::string, listen, "",
           "host:port for clients over gRPC, such as 127.0.0.1:50151; port 0 "
           "takes a free one; empty: none");
 ABSL_FLAG(bool, allow_remote, false,
-          "let --listen and --http name addresses that other machines reach; "
-          "whoever reaches them is served");
+          "let --listen and --http name addresses that other machines reach");
 ABSL_FLAG(std::string, http, "",
           "host:port for /metrics (Prometheus), /healthz, /readyz and a web "
           "page of the daemon's sessions, such as 127.0.0.1:50152; port 0 "
           "takes a free one; empty: none");
+ABSL_FLAG(std::string, socket_mode, "0600",
+          "mode of the Unix socket; 0666 lets every user of this machine in, "
+          "each as themselves");
+ABSL_FLAG(std::string, config, "",
+          "configuration: what users may take (proto/config.proto); read again "
+          "on SIGHUP");
+ABSL_FLAG(std::string, token_file, "",
+          "tokens that clients over gRPC must show one of (holdfast token); "
+          "read again when it changes");
+ABSL_FLAG(std::string, tls_certificate, "",
+          "certificate chain (PEM): gRPC runs over TLS; needs --tls_key");
+ABSL_FLAG(std::string, tls_key, "", "its private key (PEM)");
+ABSL_FLAG(std::string, tls_client_ca, "",
+          "clients over gRPC may show a certificate that this authority (PEM) "
+          "signed, its common name being the user; without --token_file they "
+          "must");
+ABSL_FLAG(bool, allow_anonymous, false,
+          "with --allow_remote: let in whoever reaches the port");
+ABSL_FLAG(bool, allow_plaintext_tokens, false,
+          "take tokens from other machines without TLS");
 ABSL_FLAG(std::string, device, "cpu",
           "what executes ops: cpu, cuda, or cuda:N for the N-th GPU");
 ABSL_FLAG(std::string, device_library, "",
@@ -126,6 +151,37 @@ std::string SocketPath() {
   return path.empty() ? DefaultSocketPath() : path;
 }
 
+absl::StatusOr<mode_t> SocketMode() {
+  const std::string text = absl::GetFlag(FLAGS_socket_mode);
+  char* end = nullptr;
+  const unsigned long mode = std::strtoul(text.c_str(), &end, 8);
+  if (text.empty() || *end != '\0' || mode > 0777 || (mode & 0600) != 0600) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[local] --socket_mode must be an octal mode such as 0600 "
+                     "or 0660. Got '",
+                     text, "'."));
+  }
+  return static_cast<mode_t>(mode);
+}
+
+TlsFiles TlsFlags() {
+  TlsFiles files;
+  files.certificate = absl::GetFlag(FLAGS_tls_certificate);
+  files.key = absl::GetFlag(FLAGS_tls_key);
+  files.client_ca = absl::GetFlag(FLAGS_tls_client_ca);
+  files.require_client_certificate = absl::GetFlag(FLAGS_token_file).empty();
+  return files;
+}
+
+absl::StatusOr<std::shared_ptr<Authenticator>> MakeAuthenticator() {
+  Authenticator::Options options;
+  options.token_file = absl::GetFlag(FLAGS_token_file);
+  options.client_certificates = !absl::GetFlag(FLAGS_tls_client_ca).empty();
+  options.allow_anonymous = absl::GetFlag(FLAGS_allow_anonymous);
+  options.allow_plaintext_tokens = absl::GetFlag(FLAGS_allow_plaintext_tokens);
+  return Authenticator::Create(std::move(options));
+}
+
 absl::Status Serve(EndOfService* end) {
   int threads = absl::GetFlag(FLAGS_threads);
   if (threads <= 0) threads = DefaultThreads();
@@ -135,6 +191,11 @@ absl::Status Serve(EndOfService* end) {
   limits.max_grace_seconds = absl::GetFlag(FLAGS_grace_max_seconds);
   // One limit for both transports: what fits into a ring.
   limits.inline_limit_bytes = kShmInlineLimit;
+
+  absl::StatusOr<mode_t> socket_mode = SocketMode();
+  if (!socket_mode.ok()) return socket_mode.status();
+  absl::StatusOr<std::shared_ptr<Authenticator>> trust = MakeAuthenticator();
+  if (!trust.ok()) return trust.status();
 
   absl::StatusOr<std::unique_ptr<Device>> opened =
       OpenDevice(absl::GetFlag(FLAGS_device),
@@ -148,19 +209,23 @@ absl::Status Serve(EndOfService* end) {
                  absl::StrJoin(missing, ", "));
   }
   Worker worker({});
-  SessionRegistry registry(device.get(), &worker, limits);
+  SessionRegistry registry(device.get(), &worker, limits, *trust);
+  if (const std::string config = absl::GetFlag(FLAGS_config); !config.empty()) {
+    absl::Status configured = registry.Configure(config);
+    if (!configured.ok()) return configured;
+  }
   worker.Start([&registry] { registry.ExpireSessions(absl::Now()); });
 
   absl::Status status;
   std::unique_ptr<GrpcServer> grpc;
   absl::StatusOr<std::unique_ptr<LocalServer>> local =
-      LocalServer::Start(&registry, {SocketPath()});
+      LocalServer::Start(&registry, {SocketPath(), 10000, *socket_mode});
   if (!local.ok()) {
     status = local.status();
   } else if (!absl::GetFlag(FLAGS_listen).empty()) {
     absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(
-        &registry,
-        {absl::GetFlag(FLAGS_listen), absl::GetFlag(FLAGS_allow_remote)});
+        &registry, {absl::GetFlag(FLAGS_listen),
+                    absl::GetFlag(FLAGS_allow_remote), TlsFlags()});
     if (started.ok()) {
       grpc = *std::move(started);
     } else {
@@ -191,7 +256,13 @@ absl::Status Serve(EndOfService* end) {
                   JsonString(address).c_str(), JsonString(page).c_str());
       std::fflush(stdout);
     }
-    spdlog::info("ending: {}", end->Wait());
+    // With nothing to read again, SIGHUP is a terminal that was closed.
+    std::function<void()> reload;
+    if (!absl::GetFlag(FLAGS_config).empty() ||
+        !absl::GetFlag(FLAGS_token_file).empty()) {
+      reload = [&registry] { registry.Reload().IgnoreError(); };
+    }
+    spdlog::info("ending: {}", end->Wait(reload));
     ExitAtTheLatestIn(kLongestEndSeconds);
   }
   // Sessions first, while their clients can still be told.

@@ -100,16 +100,23 @@ EndOfService::~EndOfService() {
   if (parent_fd_ >= 0) close(parent_fd_);
 }
 
-std::string EndOfService::Wait() {
-  // A negative descriptor is one that poll ignores.
-  pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {parent_fd_, POLLIN, 0}};
-  while (poll(fds, 2, -1) < 0) {
-    if (errno != EINTR) return absl::StrCat("poll: ", strerror(errno));
+std::string EndOfService::Wait(const std::function<void()>& reload) {
+  while (true) {
+    // A negative descriptor is one that poll ignores.
+    pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {parent_fd_, POLLIN, 0}};
+    while (poll(fds, 2, -1) < 0) {
+      if (errno != EINTR) return absl::StrCat("poll: ", strerror(errno));
+    }
+    if (fds[1].revents != 0) return "the parent process has ended";
+    signalfd_siginfo info = {};
+    if (read(signal_fd_, &info, sizeof(info)) != sizeof(info)) {
+      return "a signal";
+    }
+    if (reload == nullptr || info.ssi_signo != SIGHUP) {
+      return strsignal(static_cast<int>(info.ssi_signo));
+    }
+    reload();
   }
-  if (fds[1].revents != 0) return "the parent process has ended";
-  signalfd_siginfo info = {};
-  if (read(signal_fd_, &info, sizeof(info)) != sizeof(info)) return "a signal";
-  return strsignal(static_cast<int>(info.ssi_signo));
 }
 
 void ExitAtTheLatestIn(int seconds) {

@@ -7,6 +7,7 @@
 #ifndef HOLDFAST_SERVER_PROCESS_H_
 #define HOLDFAST_SERVER_PROCESS_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,8 +33,9 @@ class EndOfService {
   explicit EndOfService(bool with_parent);
   ~EndOfService();
 
-  // Returns why, for the log.
-  std::string Wait();
+  // Returns why, for the log. With `reload`, SIGHUP calls that and ends
+  // nothing.
+  std::string Wait(const std::function<void()>& reload = nullptr);
 
  private:
   int signal_fd_ = -1;

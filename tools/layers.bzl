@@ -31,6 +31,7 @@ EXTERNAL = {
     "httplib.h": ["server"],
     "hwy/": ["kernels"],
     "oneapi/": ["kernels"],
+    "openssl/": ["client", "server"],
     "spdlog/": ["server"],
 }
 

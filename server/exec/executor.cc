@@ -38,12 +38,12 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
       options_(options),
       owned_memory_(std::make_shared<CachingAllocator>(
           device->CreateMemory(options.local && device->host_memory()),
-          options.memory_limit_bytes, options.stream)),
+          options.memory_limit_bytes, options.stream, options.account)),
       memory_(*owned_memory_),
       shared_(options.shared != nullptr ? options.shared
                                         : std::make_shared<SharedStorages>()),
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
-             options.stream),
+             options.stream, options.account),
       runner_(device, options.stream, &memory_,
               options.local && device->host_memory() ? &guard_ : nullptr) {
   if (!device->host_memory()) {

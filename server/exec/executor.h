@@ -58,6 +58,8 @@ class Executor {
   struct Options {
     bool local = false;  // the client maps our memory
     uint64_t memory_limit_bytes = 0;
+    std::string user;                        // whose session it is
+    std::shared_ptr<MemoryAccount> account;  // whose memory it is; may be null
     uint64_t inline_limit_bytes = 1 << 20;
     StreamId stream = 0;  // the device's; the executor destroys it
     // The daemon's; null: one of its own.
@@ -97,6 +99,11 @@ class Executor {
   }
   void FinishReads();
   const CachingAllocator& memory() const { return memory_; }
+  // Any thread. What is held already stays.
+  void set_memory_limit(uint64_t bytes) {
+    memory_.set_limit_bytes(bytes);
+    guard_.set_limit_bytes(bytes);
+  }
 
   // A new client process takes over: drops every handle, lists what was kept
   // under fresh handles.

@@ -18,7 +18,8 @@ void Executor::ShareStorage(const v1::Read& read, const Value& tensor,
                             v1::ReadResult* result) {
   Storage* storage = AsTensor(tensor)->storage().get();
   // One that is another session's was shared by it.
-  const std::string& token = shared_->Share(storage, owned_memory_);
+  const std::string& token =
+      shared_->Share(storage, owned_memory_, options_.user);
   if (read.hold()) shared_->Hold(token, this);
   result->set_data(token);
 }
@@ -36,7 +37,7 @@ absl::Status Executor::ApplyOpen(const v1::Open& open) {
 }
 
 absl::StatusOr<RefPtr<Tensor>> Executor::OpenShared(const v1::Open& open) {
-  RefPtr<Storage> storage = shared_->Find(open.token());
+  RefPtr<Storage> storage = shared_->Find(open.token(), options_.user);
   if (!storage) {
     return absl::NotFoundError(
         "[open] no shared tensor has that token: its last owner dropped it "

@@ -21,22 +21,27 @@ std::string NewSecret() {
 }
 
 const std::string& SharedStorages::Share(
-    Storage* storage, const std::shared_ptr<CachingAllocator>& allocator) {
+    Storage* storage, const std::shared_ptr<CachingAllocator>& allocator,
+    const std::string& user) {
   if (storage->sharing() == nullptr) {
     auto sharing = std::make_unique<StorageSharing>();
     sharing->token = NewSecret();
     sharing->table = shared_from_this();
     sharing->allocator = allocator;
     entries_[sharing->token].storage = storage;
+    entries_[sharing->token].user = user;
     storage->set_sharing(std::move(sharing));
   }
   return storage->sharing()->token;
 }
 
-RefPtr<Storage> SharedStorages::Find(const std::string& token) const {
+RefPtr<Storage> SharedStorages::Find(const std::string& token,
+                                     const std::string& user) const {
   const auto found = entries_.find(token);
-  return RefPtr<Storage>(found == entries_.end() ? nullptr
-                                                 : found->second.storage);
+  if (found == entries_.end() || found->second.user != user) {
+    return RefPtr<Storage>();
+  }
+  return RefPtr<Storage>(found->second.storage);
 }
 
 void SharedStorages::Hold(const std::string& token, const void* holder) {

@@ -30,13 +30,15 @@ class SharedStorages : public std::enable_shared_from_this<SharedStorages> {
  public:
   static constexpr size_t kTokenBytes = 16;
 
-  // The storage's token, made when first asked for. From then on the storage
-  // owns a share of `allocator`, which is where its block is from: it may
-  // outlive the session that made it.
+  // The storage's token, made when first asked for, for `user`'s sessions. From
+  // then on the storage owns a share of `allocator`, which is where its block
+  // is from: it may outlive the session that made it.
   const std::string& Share(Storage* storage,
-                           const std::shared_ptr<CachingAllocator>& allocator);
-  // Null: never shared, or gone.
-  RefPtr<Storage> Find(const std::string& token) const;
+                           const std::shared_ptr<CachingAllocator>& allocator,
+                           const std::string& user = "");
+  // Null: never shared, gone, or another user's.
+  RefPtr<Storage> Find(const std::string& token,
+                       const std::string& user = "") const;
   // The storage dies.
   void Forget(const std::string& token) { entries_.erase(token); }
 
@@ -52,6 +54,7 @@ class SharedStorages : public std::enable_shared_from_this<SharedStorages> {
  private:
   struct Entry {
     Storage* storage = nullptr;
+    std::string user;
     std::vector<std::pair<const void*, RefPtr<Storage>>> holds;
   };
   absl::flat_hash_map<std::string, Entry> entries_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/memory/memory_ledger.h"
 
 namespace holdfast {
 namespace {
@@ -27,22 +28,70 @@ bool CachingAllocator::BySize::operator()(const MemoryBlock* a,
 }
 
 CachingAllocator::CachingAllocator(std::unique_ptr<DeviceMemory> memory,
-                                   size_t limit_bytes, StreamId home)
-    : memory_(std::move(memory)), limit_bytes_(limit_bytes), home_(home) {}
+                                   size_t limit_bytes, StreamId home,
+                                   std::shared_ptr<MemoryAccount> account)
+    : memory_(std::move(memory)),
+      limit_bytes_(limit_bytes),
+      home_(home),
+      account_(std::move(account)) {
+  if (account_ != nullptr) account_->Add(this);
+}
 
 CachingAllocator::~CachingAllocator() {
+  if (account_ != nullptr) account_->Remove(this);
   for (auto& [id, record] : segments_) {
     for (MemoryBlock* block = record.first; block != nullptr;) {
       MemoryBlock* next = block->next;
       delete block;
       block = next;
     }
-    memory_->FreeSegment(record.segment);
+    ReturnSegment(record.segment);
   }
 }
 
 absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
                                                         StreamId stream) {
+  bool refused = false;
+  absl::StatusOr<MemoryBlock*> block = TryAllocate(bytes, stream, &refused);
+  if (block.ok() || !refused) return block;
+  // Without the lock: others give back what they keep for reuse.
+  account_->ledger()->Reclaim(account_.get(), RoundUp(bytes, kLargeRounding));
+  return TryAllocate(bytes, stream, &refused);
+}
+
+absl::StatusOr<MemorySegment> CachingAllocator::TakeSegment(size_t bytes,
+                                                            bool* refused) {
+  if (account_ != nullptr) {
+    if (absl::Status status = account_->Reserve(bytes); !status.ok()) {
+      *refused = true;
+      return status;
+    }
+  }
+  absl::StatusOr<MemorySegment> segment = memory_->AllocateSegment(bytes);
+  if (account_ == nullptr) return segment;
+  if (!segment.ok()) {
+    account_->Return(bytes);
+  } else if (segment->bytes > bytes) {
+    // The device rounds up: what it took is what counts.
+    const uint64_t more = segment->bytes - bytes;
+    if (absl::Status status = account_->Reserve(more); !status.ok()) {
+      memory_->FreeSegment(*segment);
+      account_->Return(bytes);
+      *refused = true;
+      return status;
+    }
+  }
+  return segment;
+}
+
+void CachingAllocator::ReturnSegment(const MemorySegment& segment) {
+  memory_->FreeSegment(segment);
+  if (account_ != nullptr) account_->Return(segment.bytes);
+}
+
+absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,
+                                                           StreamId stream,
+                                                           bool* refused) {
   std::lock_guard<std::mutex> lock(mutex_);
   constexpr size_t kLargest = size_t{1} << 48;
   if (bytes > kLargest) {
@@ -59,7 +108,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
   } else {
     block = TakeFromPool(rounded, stream);
     if (block == nullptr) {
-      absl::StatusOr<MemoryBlock*> grown = Grow(rounded, stream);
+      absl::StatusOr<MemoryBlock*> grown = Grow(rounded, stream, refused);
       if (!grown.ok()) return OutOfMemory(bytes, grown.status());
       block = *grown;
     }
@@ -93,7 +142,8 @@ MemoryBlock* CachingAllocator::TakeFromPool(size_t rounded, StreamId stream) {
 // A new segment, as one free block. When the limit or the device refuses,
 // idle segments are given back and the call is tried again.
 absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
-                                                    StreamId stream) {
+                                                    StreamId stream,
+                                                    bool* refused) {
   size_t bytes = rounded <= kSmallLimit   ? kSmallSegment
                  : rounded < kMediumLimit ? kMediumSegment
                                           : RoundUp(rounded, kLargeRounding);
@@ -106,7 +156,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
   }
   absl::StatusOr<MemorySegment> segment =
       absl::ResourceExhaustedError("the session's limit is reached");
-  if (fits()) segment = memory_->AllocateSegment(bytes);
+  if (fits()) segment = TakeSegment(bytes, refused);
   if (!segment.ok()) {
     EmptyBins();
     // Coalescing may have produced a block that is large enough.
@@ -115,9 +165,9 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
     if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
     FreeIdleSegments();
     // Under pressure take exactly what is needed, not a comfortable segment.
-    if (!fits()) bytes = RoundUp(rounded, kRounding * 8);
+    if (!fits() || *refused) bytes = RoundUp(rounded, kRounding * 8);
     if (!fits()) return segment.status();
-    segment = memory_->AllocateSegment(bytes);
+    segment = TakeSegment(bytes, refused);
     if (!segment.ok()) return segment.status();
   }
   auto* block = new MemoryBlock;
@@ -259,7 +309,7 @@ size_t CachingAllocator::FreeIdleSegments() {
     delete block;
     freed += segment.bytes;
     segment_bytes_ -= segment.bytes;
-    memory_->FreeSegment(segment);
+    ReturnSegment(segment);
     it = segments_.erase(it);
   }
   return freed;
@@ -301,9 +351,10 @@ absl::Status CachingAllocator::OutOfMemory(size_t asked,
                                            const absl::Status& cause) const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "out of memory. Got asked=", Bytes(asked), ", in use=", Bytes(in_use_),
-      ", cached=", Bytes(segment_bytes_ - in_use_),
-      ", limit=", limit_bytes_ == 0 ? "none" : Bytes(limit_bytes_), " (",
-      cause.message(), "). Free tensors, or raise holdfastd --memory_limit"));
+      ", cached=", Bytes(segment_bytes_ - in_use_), ", limit=",
+      limit_bytes_ == 0 ? "none" : Bytes(limit_bytes_), " (", cause.message(),
+      "). Free tensors, or have the limit raised: holdfastd "
+      "--memory_limit, holdfast limits"));
 }
 
 }  // namespace holdfast

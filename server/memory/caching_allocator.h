@@ -17,6 +17,7 @@
 #define HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,6 +32,8 @@
 #include "kernels/device_memory.h"
 
 namespace holdfast {
+
+class MemoryAccount;
 
 // A piece of a segment. Owned by the allocator; valid until Free.
 struct MemoryBlock {
@@ -69,9 +72,11 @@ class CachingAllocator {
   static constexpr size_t kLargeRounding = size_t{2} << 20;
 
   // `limit_bytes`: most bytes of segments held at once; 0: none. `home`: the
-  // stream that most blocks are for.
+  // stream that most blocks are for. `account`: whose the segments are; null:
+  // nobody counts.
   CachingAllocator(std::unique_ptr<DeviceMemory> memory, size_t limit_bytes,
-                   StreamId home = 0);
+                   StreamId home = 0,
+                   std::shared_ptr<MemoryAccount> account = nullptr);
   // Frees all segments, in use or not.
   ~CachingAllocator();
 
@@ -96,6 +101,9 @@ class CachingAllocator {
   // peak_in_use starts again from what is in use now.
   void ResetPeak();
   size_t limit_bytes() const { return limit_bytes_; }
+  // What is held already stays.
+  void set_limit_bytes(size_t bytes) { limit_bytes_ = bytes; }
+  const std::shared_ptr<MemoryAccount>& account() const { return account_; }
 
  private:
   // Small blocks freed are binned by exact size: reuse costs a few
@@ -121,8 +129,15 @@ class CachingAllocator {
     MemoryBlock* first = nullptr;
   };
 
+  // One attempt. `refused`: set when it was the account that refused.
+  absl::StatusOr<MemoryBlock*> TryAllocate(size_t bytes, StreamId stream,
+                                           bool* refused);
+  // A segment of the device, on the account.
+  absl::StatusOr<MemorySegment> TakeSegment(size_t bytes, bool* refused);
+  void ReturnSegment(const MemorySegment& segment);
   MemoryBlock* TakeFromPool(size_t rounded, StreamId stream);
-  absl::StatusOr<MemoryBlock*> Grow(size_t rounded, StreamId stream);
+  absl::StatusOr<MemoryBlock*> Grow(size_t rounded, StreamId stream,
+                                    bool* refused);
   MemoryBlock* Split(MemoryBlock* block, size_t rounded);
   void ReturnToPool(MemoryBlock* block);
   void EmptyBins();
@@ -133,8 +148,9 @@ class CachingAllocator {
 
   mutable std::mutex mutex_;
   std::unique_ptr<DeviceMemory> memory_;
-  const size_t limit_bytes_;
+  std::atomic<size_t> limit_bytes_;
   const StreamId home_;
+  const std::shared_ptr<MemoryAccount> account_;
   std::map<uint64_t, SegmentRecord> segments_;
   std::map<PoolKey, Pool> pools_;
   // Bins of the home stream, a session's only one; others use pools.

@@ -10,8 +10,8 @@
 namespace holdfast {
 
 absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::Hello(
-    const v1::HelloRequest& request, bool local) {
-  absl::StatusOr<Welcome> welcome = OpenOrFind(request, local);
+    const v1::HelloRequest& request, const Peer& peer, bool local) {
+  absl::StatusOr<Welcome> welcome = OpenOrFind(request, peer, local);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!welcome.ok()) {
     ++totals_.refused[welcome.status().code()];

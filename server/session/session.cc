@@ -43,13 +43,17 @@ spdlog::level::level_enum EndLevel(absl::StatusCode code) {
 }  // namespace
 
 Session::Session(Device* device, Options options)
-    : options_(std::move(options)), grace_seconds_(options_.grace_seconds) {
+    : options_(std::move(options)),
+      grace_seconds_(options_.grace_seconds),
+      active_us_(absl::ToUnixMicros(absl::Now())) {
   if (options_.user_share == nullptr) {
     options_.user_share = std::make_shared<UserShare>();
   }
   Executor::Options exec;
   exec.local = options_.local;
   exec.memory_limit_bytes = options_.memory_limit_bytes;
+  exec.user = options_.user;
+  exec.account = options_.account;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
   exec.stream = options_.stream;
   exec.shared = options_.shared;
@@ -102,7 +106,8 @@ absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
   std::shared_ptr<Session> other;
   if (options_.find_session)
     other = options_.find_session(from.session_token());
-  if (other == nullptr || other->ended()) {
+  if (other == nullptr || other->ended() ||
+      other->options().user != options_.user) {
     return absl::FailedPreconditionError(
         "[fork] the parent process must keep its session. It has ended.");
   }
@@ -142,6 +147,7 @@ v1::SessionStats Session::Stats() const {
   v1::SessionStats stats;
   stats.set_id(options_.id);
   stats.set_trace_id(options_.trace_id);
+  stats.set_user(options_.user);
   stats.set_name(options_.name);
   stats.set_client(options_.client);
   stats.set_transport(transport_.load());
@@ -158,6 +164,20 @@ v1::SessionStats Session::Stats() const {
       refused_allocations_.load(std::memory_order_relaxed));
   stats.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
   return stats;
+}
+
+std::string Session::credential() const {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  return credential_;
+}
+
+void Session::set_credential(std::string credential) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  credential_ = std::move(credential);
+}
+
+absl::Time Session::last_active() const {
+  return absl::FromUnixMicros(active_us_.load(std::memory_order_relaxed));
 }
 
 absl::Time Session::expires() const {
@@ -208,7 +228,8 @@ void Session::LogLimitHits() {
 void Session::RunSome(const Slice& slice) {
   // Looking at the clock after every tiny op would cost as much as the op.
   constexpr int kCommandsPerLook = 4;
-  const absl::Time deadline = absl::Now() + slice.max_time;
+  const absl::Time start = absl::Now();
+  const absl::Time deadline = start + slice.max_time;
   executor_->FinishReads();
   FlushEvents();
   absl::Status status;
@@ -218,7 +239,8 @@ void Session::RunSome(const Slice& slice) {
             slice.yield->load(std::memory_order_relaxed)) ||
            absl::Now() >= deadline;
   };
-  for (int ran = 0; ran < slice.max_commands && connection_ != nullptr;) {
+  int ran = 0;
+  while (ran < slice.max_commands && connection_ != nullptr) {
     if (executor_->busy()) {
       int nodes = 0;
       executor_->Continue(
@@ -254,6 +276,7 @@ void Session::RunSome(const Slice& slice) {
   refused_allocations_.store(executor_->limit_hits(),
                              std::memory_order_relaxed);
   if (!status.ok()) End(status);
+  if (ran > 0) active_us_.store(absl::ToUnixMicros(start));
   tensors_.store(executor_->tensors(), std::memory_order_relaxed);
   ops_.store(executor_->ops_run(), std::memory_order_relaxed);
   op_sequence_.store(executor_->op_sequence(), std::memory_order_relaxed);
@@ -351,6 +374,7 @@ void Session::SetConnection(std::unique_ptr<Connection> connection) {
   transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
   connected_.store(true, std::memory_order_release);
   batches_since_ack_ = 0;
+  active_us_.store(absl::ToUnixMicros(absl::Now()));
   FlushEvents();
 }
 

@@ -38,9 +38,11 @@ class Session : public std::enable_shared_from_this<Session>,
     std::string trace_id;  // names the session in errors and in the log
     std::string name;
     std::string client;
+    std::string user;  // whose session it is (trust/user.h)
     bool local = false;
     double grace_seconds = 0;
     uint64_t memory_limit_bytes = 0;
+    std::shared_ptr<MemoryAccount> account;  // the user's; null: not counted
     uint64_t inline_limit_bytes = 1 << 20;
     // The session that a token opens, or null; for the worker thread.
     std::function<std::shared_ptr<Session>(const std::string& token)>
@@ -71,6 +73,14 @@ class Session : public std::enable_shared_from_this<Session>,
   void DropDownload(uint64_t id);
 
   v1::SessionStats Stats() const;
+
+  // What the peer that has it showed (Peer::credential).
+  std::string credential() const;
+  void set_credential(std::string credential);
+  // Memory of this session alone, in bytes; 0: no limit. What it has it keeps.
+  void set_memory_limit(uint64_t bytes) { executor_->set_memory_limit(bytes); }
+  // When the latest command ran, or a client connected.
+  absl::Time last_active() const;
 
   // ---- worker thread
 
@@ -167,6 +177,7 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<bool> connected_{false};
   std::atomic<int64_t> expires_us_{0};
   std::atomic<double> grace_seconds_;
+  std::atomic<int64_t> active_us_{0};
   // Mirrors for Stats.
   std::atomic<uint64_t> tensors_{0}, ops_{0}, op_sequence_{0};
   std::atomic<uint64_t> queued_bytes_{0}, refused_allocations_{0};
@@ -180,6 +191,7 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::flat_hash_map<uint64_t, SharedBytes> downloads_;
   uint64_t next_download_ = 1;
   uint64_t bulk_bytes_ = 0;
+  std::string credential_;
 };
 
 }  // namespace holdfast

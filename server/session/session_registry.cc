@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/session/session_registry.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,6 +23,25 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kMaxTextBytes = 256;  // names a client gives
+
+// All that sessions could take together; 0: not known.
+uint64_t DeviceBytes(const Device& device) {
+  if (!device.host_memory()) return 0;
+  return uint64_t{static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES))} *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What the flags say.
+v1::Limits BaseLimits(const ServerLimits& limits) {
+  v1::Limits base;
+  base.set_memory_bytes(0);
+  base.set_memory_share_bytes(0);
+  base.set_session_memory_bytes(limits.memory_limit_bytes);
+  base.set_weight(1);
+  base.set_max_sessions(0);
+  base.set_idle_seconds(0);
+  return base;
+}
 
 absl::Status CheckVersion(const v1::HelloRequest& request) {
   if (request.min_version() <= kProtocolVersion &&
@@ -44,18 +65,23 @@ SessionLabel Label(const Session& session) {
 }  // namespace
 
 SessionRegistry::SessionRegistry(Device* device, Worker* worker,
-                                 ServerLimits limits)
+                                 ServerLimits limits,
+                                 std::shared_ptr<Authenticator> trust)
     : device_(device),
       worker_(worker),
       shared_(std::make_shared<SharedStorages>()),
       limits_(limits),
+      trust_(trust != nullptr ? std::move(trust)
+                              : std::make_shared<Authenticator>()),
+      ledger_(std::make_shared<MemoryLedger>(DeviceBytes(*device))),
+      user_limits_(BaseLimits(limits)),
       started_(absl::Now()),
       last_tick_us_(absl::ToUnixMicros(started_)) {}
 
 SessionRegistry::~SessionRegistry() { Shutdown(); }
 
 absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
-    const v1::HelloRequest& request, bool local) {
+    const v1::HelloRequest& request, const Peer& peer, bool local) {
   if (absl::Status s = CheckVersion(request); !s.ok()) return s;
   if (request.client().size() > kMaxTextBytes ||
       request.session_name().size() > kMaxTextBytes) {
@@ -66,9 +92,11 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   {
     std::lock_guard<std::mutex> lock(mutex_);
     absl::StatusOr<std::shared_ptr<Session>> session =
-        FindOrCreate(request, local);
+        FindOrCreate(request, peer, local);
     if (!session.ok()) return session.status();
     welcome.session = *std::move(session);
+    welcome.session->set_credential(peer.credential);
+    roles_[peer.user.name] = peer.user.role;
   }
   v1::HelloReply& reply = welcome.reply;
   reply.set_version(std::min(request.max_version(), kProtocolVersion));
@@ -102,10 +130,12 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
 }
 
 absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
-    const v1::HelloRequest& request, bool local) {
+    const v1::HelloRequest& request, const Peer& peer, bool local) {
   if (!request.session_token().empty()) {
     const auto it = by_token_.find(request.session_token());
-    if (it == by_token_.end() || it->second->ended()) {
+    // Another user's is as good as none: a guess learns nothing.
+    if (it == by_token_.end() || it->second->ended() ||
+        it->second->options().user != peer.user.name) {
       return absl::NotFoundError(
           "[hello] the session is gone: its grace period ended, or the daemon "
           "was restarted");
@@ -114,12 +144,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   }
   std::shared_ptr<Session> named;
   if (!request.session_name().empty()) {
-    for (const auto& [token, session] : by_token_) {
-      if (!session->ended() &&
-          session->options().name == request.session_name()) {
-        named = session;
-      }
-    }
+    named = FindByName(request.session_name(), peer.user.name);
   }
   if (request.attach()) {
     if (named == nullptr) {
@@ -140,26 +165,38 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   }
   if (named != nullptr) {
     return absl::AlreadyExistsError(
-        absl::StrCat("[hello] a session is named '", request.session_name(),
+        absl::StrCat("[hello] a session of ", peer.user.name, " is named '",
+                     request.session_name(),
                      "' already; attach to it, or choose another name"));
   }
+  return Create(request, peer, local);
+}
+
+absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
+    const v1::HelloRequest& request, const Peer& peer, bool local) {
   if (by_token_.size() >= limits_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("[hello] at most ", limits_.max_sessions, " sessions"));
   }
+  absl::Status room = CheckRoom(peer.user.name);
+  if (!room.ok()) return room;
+  const v1::Limits limits = user_limits_.Of(peer.user.name);
   Session::Options options;
   options.id = next_id_++;
   options.token = absl::BytesToHexString(NewSecret());
   options.trace_id = absl::BytesToHexString(NewSecret());
   options.name = request.session_name();
   options.client = request.client();
+  options.user = peer.user.name;
   options.local = local;
   options.grace_seconds =
       std::min(request.grace_seconds(), limits_.max_grace_seconds);
-  options.memory_limit_bytes = limits_.memory_limit_bytes;
+  options.memory_limit_bytes = limits.session_memory_bytes();
+  options.account = Account(peer.user.name);
+  options.user_share = Share(peer.user.name);
   options.inline_limit_bytes = limits_.inline_limit_bytes;
-  options.find_session = [this](const std::string& token) {
-    return FindByToken(token);
+  options.find_session = [this, user = peer.user](const std::string& token) {
+    return FindByToken(token, user);
   };
   absl::StatusOr<StreamId> stream = device_->CreateStream();
   if (!stream.ok()) return stream.status();
@@ -170,6 +207,8 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
   worker_->Post([this, session] { worker_->Add(session); });
   LogSession(spdlog::level::info, {options.id, options.trace_id}, "opened",
              {{"name", options.name},
+              {"user", options.user},
+              {"credential", peer.credential},
               {"client", options.client},
               {"transport", local ? "shm" : "grpc"}});
   return session;
@@ -199,15 +238,39 @@ void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
   });
 }
 
-std::shared_ptr<Session> SessionRegistry::FindByToken(
-    const std::string& token) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto it = by_token_.find(token);
-  return it == by_token_.end() || it->second->ended() ? nullptr : it->second;
+std::shared_ptr<Session> SessionRegistry::FindByName(const std::string& name,
+                                                     const std::string& user) {
+  for (const auto& [token, session] : by_token_) {
+    if (!session->ended() && session->options().name == name &&
+        session->options().user == user) {
+      return session;
+    }
+  }
+  return nullptr;
 }
 
-absl::Status SessionRegistry::Goodbye(const std::string& token, bool keep) {
-  std::shared_ptr<Session> session = FindByToken(token);
+std::shared_ptr<Session> SessionRegistry::FindByToken(const std::string& token,
+                                                      const User& user) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_token_.find(token);
+  if (it == by_token_.end() || it->second->ended() ||
+      it->second->options().user != user.name) {
+    return nullptr;
+  }
+  return it->second;
+}
+
+std::vector<std::shared_ptr<Session>> SessionRegistry::Sessions() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<Session>> all;
+  all.reserve(by_token_.size());
+  for (const auto& [token, session] : by_token_) all.push_back(session);
+  return all;
+}
+
+absl::Status SessionRegistry::Goodbye(const std::string& token,
+                                      const User& user, bool keep) {
+  std::shared_ptr<Session> session = FindByToken(token, user);
   if (session == nullptr) {
     return absl::NotFoundError("[goodbye] the session is gone already");
   }
@@ -274,8 +337,47 @@ v1::StatsReply SessionRegistry::Stats() {
   return reply;
 }
 
+v1::StatsReply SessionRegistry::StatsFor(const User& user) {
+  v1::StatsReply reply = Stats();
+  if (user.admin()) return reply;
+  v1::StatsReply own = reply;
+  own.clear_sessions();
+  for (v1::SessionStats& session : *reply.mutable_sessions()) {
+    if (session.user() == user.name) {
+      *own.add_sessions() = std::move(session);
+    }
+  }
+  return own;
+}
+
+absl::Status SessionRegistry::CheckStill(const Session& session,
+                                         absl::Time now) {
+  const std::string& user = session.options().user;
+  const double idle = user_limits_.Of(user).idle_seconds();
+  if (idle > 0 && now - session.last_active() > absl::Seconds(idle)) {
+    return absl::AbortedError(
+        absl::StrCat("[limits] a session of ", user, " may be idle for ", idle,
+                     " s and then ends. Keep what is to stay with save(), or "
+                     "ask an admin for more (holdfast limits)"));
+  }
+  absl::Status status = trust_->CheckStill(user, session.credential());
+  // Nobody uses a session without a connection: with another token its user
+  // may come back to it.
+  if (!status.ok() && !session.connected() && trust_->HasToken(user)) {
+    return absl::OkStatus();
+  }
+  return status;
+}
+
 void SessionRegistry::ExpireSessions(absl::Time now) {
   last_tick_us_.store(absl::ToUnixMicros(now));
+  if (absl::Status status = trust_->Reload(/*force=*/false); !status.ok()) {
+    spdlog::error("{} The former tokens stay.", std::string(status.message()));
+  }
+  for (const std::shared_ptr<Session>& session : Sessions()) {
+    absl::Status status = CheckStill(*session, now);
+    if (!status.ok() && !session->ended()) End(session, std::move(status));
+  }
   std::vector<std::shared_ptr<Session>> over;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -294,11 +396,10 @@ void SessionRegistry::ExpireSessions(absl::Time now) {
 }
 
 void SessionRegistry::Shutdown() {
-  std::vector<std::shared_ptr<Session>> all;
+  std::vector<std::shared_ptr<Session>> all = Sessions();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     shut_down_ = true;
-    for (const auto& [token, session] : by_token_) all.push_back(session);
   }
   for (const auto& session : all) {
     End(session, absl::UnavailableError("the daemon is shutting down"));

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,8 +19,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "server/limits/user_limits.h"
+#include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
 #include "server/session/session_totals.h"
+#include "server/trust/authenticator.h"
+#include "server/trust/user.h"
 
 namespace holdfast {
 
@@ -27,6 +32,7 @@ class Device;
 class Session;
 class SharedStorages;
 class Worker;
+struct UserShare;
 
 struct ServerLimits {
   uint64_t memory_limit_bytes = 0;        // per session; 0: none
@@ -38,17 +44,21 @@ struct ServerLimits {
 
 class SessionRegistry {
  public:
-  // `device` and `worker` must outlive the registry.
-  SessionRegistry(Device* device, Worker* worker, ServerLimits limits);
+  // `device` and `worker` must outlive the registry. Without `trust`, whoever
+  // reaches the daemon from this machine is let in.
+  SessionRegistry(Device* device, Worker* worker, ServerLimits limits,
+                  std::shared_ptr<Authenticator> trust = nullptr);
   ~SessionRegistry();
 
   struct Welcome {
     std::shared_ptr<Session> session;
     v1::HelloReply reply;
   };
-  // Opens, resumes or attaches. `local`: the client shares memory with us. On
-  // error the reply to send is one with the status.
-  absl::StatusOr<Welcome> Hello(const v1::HelloRequest& request, bool local);
+  // Opens, resumes or attaches to a session of the peer's user. `local`: the
+  // client shares memory with us. On error the reply to send is one with the
+  // status.
+  absl::StatusOr<Welcome> Hello(const v1::HelloRequest& request,
+                                const Peer& peer, bool local);
 
   // Gives the session its connection; the worker serves it from now on. A
   // previous connection is closed first.
@@ -59,11 +69,12 @@ class SessionRegistry {
   void Disconnected(const std::shared_ptr<Session>& session,
                     Connection* connection);
 
-  // Null when no session has that token.
-  std::shared_ptr<Session> FindByToken(const std::string& token);
+  // Null when no session of the user has that token.
+  std::shared_ptr<Session> FindByToken(const std::string& token,
+                                       const User& user);
 
   // The client leaves: ends the session or (keep) detaches it.
-  absl::Status Goodbye(const std::string& token, bool keep);
+  absl::Status Goodbye(const std::string& token, const User& user, bool keep);
 
   v1::StatsReply Stats();
   SessionTotals Totals();
@@ -74,11 +85,30 @@ class SessionRegistry {
   // Since the worker last called ExpireSessions, which it does about once a
   // second unless an op takes longer.
   absl::Duration WorkerSilence() const;
+  // What the user may see: the sessions are their own, or all for an admin.
+  v1::StatsReply StatsFor(const User& user);
+  std::vector<std::shared_ptr<Session>> Sessions();
+  // Ends the session on the worker thread and forgets it.
+  void End(const std::shared_ptr<Session>& session, absl::Status reason);
+  Authenticator* trust() { return trust_.get(); }
+
+  // ---- limits
+
+  // Reads the configuration from there, now and on Reload.
+  absl::Status Configure(const std::string& path);
+  // Reads configuration and tokens again. What has a mistake stays as it was;
+  // the mistakes are logged, and the first is returned.
+  absl::Status Reload();
+  absl::Status SetLimits(const v1::AdminRequest::SetLimits& request);
+  // Users with sessions, memory or limits of their own; the default's limits.
+  void ListUsers(v1::AdminReply* reply);
+  // The user's account, for memory that is no session's.
+  std::shared_ptr<MemoryAccount> Account(const std::string& user);
   const ServerLimits& limits() const { return limits_; }
   Worker* worker() { return worker_; }
 
-  // Ends sessions whose grace period is over. Called by the worker about once
-  // a second and whenever it is idle.
+  // Ends sessions whose grace period is over, or whose user may no longer be
+  // here. Called by the worker about once a second.
   void ExpireSessions(absl::Time now);
 
   // Ends every session (SIGTERM): connections are told, memory is freed.
@@ -86,25 +116,42 @@ class SessionRegistry {
 
  private:
   absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
-                                     bool local);
+                                     const Peer& peer, bool local);
   // REQUIRES: mutex_ held.
   absl::StatusOr<std::shared_ptr<Session>> FindOrCreate(
-      const v1::HelloRequest& request, bool local);
-  // Ends the session on the worker thread and forgets it.
-  void End(const std::shared_ptr<Session>& session, absl::Status reason);
+      const v1::HelloRequest& request, const Peer& peer, bool local);
   // REQUIRES: mutex_ held.
   void NoteEnded(const Session& session);
+  std::shared_ptr<Session> FindByName(const std::string& name,
+                                      const std::string& user);
+  // OK while the session may go on.
+  absl::Status CheckStill(const Session& session, absl::Time now);
+  // OK when the user may open another session.
+  absl::Status CheckRoom(const std::string& user);
+  absl::StatusOr<std::shared_ptr<Session>> Create(
+      const v1::HelloRequest& request, const Peer& peer, bool local);
+  // The scheduler's account of the user's sessions.
+  std::shared_ptr<UserShare> Share(const std::string& user);
+  // Brings accounts and sessions to what UserLimits says now.
+  void ApplyLimits();
 
   Device* const device_;
   Worker* const worker_;
   const std::shared_ptr<SharedStorages> shared_;
   const ServerLimits limits_;
+  const std::shared_ptr<Authenticator> trust_;
+  const std::shared_ptr<MemoryLedger> ledger_;
+  UserLimits user_limits_;
   const absl::Time started_;
   std::atomic<int64_t> last_tick_us_;
   std::mutex mutex_;  // guards what follows
   SessionTotals totals_;
   bool shut_down_ = false;
+  std::string config_file_;
   uint64_t next_id_ = 1;
+  std::map<std::string, std::weak_ptr<UserShare>> shares_;
+  // Roles as last seen, for ListUsers.
+  std::map<std::string, Role> roles_;
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
 };
 

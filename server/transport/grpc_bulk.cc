@@ -67,11 +67,16 @@ namespace {
 
 class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  Upload(SessionRegistry* registry, UploadBudget* budget,
-         grpc::ByteBuffer* reply)
+  Upload(SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+         UploadBudget* budget, grpc::ByteBuffer* reply)
       : registry_(registry), budget_(budget), reply_(reply) {
+    if (peer.ok()) user_ = peer->user;
     PrecedeReactions(this);
-    StartRead(&message_);
+    if (peer.ok()) {
+      StartRead(&message_);
+    } else {
+      Finish(ToGrpcStatus(peer.status()));
+    }
   }
 
   void OnReadDone(bool ok) override {
@@ -151,7 +156,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::Status Begin(const v1::UploadChunk& chunk) {
-    session_ = registry_->FindByToken(chunk.session_token());
+    session_ = registry_->FindByToken(chunk.session_token(), user_);
     if (session_ == nullptr) return UnknownSession();
     id_ = chunk.id();
     total_ = chunk.total_bytes();
@@ -186,6 +191,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   SessionRegistry* const registry_;
   UploadBudget* const budget_;
   grpc::ByteBuffer* const reply_;
+  User user_;
   grpc::ByteBuffer message_;
   std::shared_ptr<Session> session_;
   SharedBytes bytes_;
@@ -196,10 +202,10 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
 }  // namespace
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(SessionRegistry* registry,
-                                                     UploadBudget* budget,
-                                                     grpc::ByteBuffer* reply) {
-  return new Upload(registry, budget, reply);
+grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(
+    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+    UploadBudget* budget, grpc::ByteBuffer* reply) {
+  return new Upload(registry, peer, budget, reply);
 }
 
 // ---- download
@@ -229,8 +235,10 @@ grpc::ByteBuffer ChunkOf(const SharedBytes& bytes, uint64_t begin,
 
 class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  Download(SessionRegistry* registry, const grpc::ByteBuffer* request) {
-    const absl::Status status = Begin(registry, request);
+  Download(SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+           const grpc::ByteBuffer* request) {
+    const absl::Status status =
+        peer.ok() ? Begin(registry, peer->user, request) : peer.status();
     if (status.ok()) {
       WriteNext();
     } else {
@@ -257,7 +265,7 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
  private:
-  absl::Status Begin(SessionRegistry* registry,
+  absl::Status Begin(SessionRegistry* registry, const User& user,
                      const grpc::ByteBuffer* message) {
     grpc::ByteBuffer copy(*message);  // shares the bytes
     grpc::ProtoBufferReader reader(&copy);
@@ -266,7 +274,7 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       return absl::InvalidArgumentError(
           "[download] the request must be a DownloadRequest.");
     }
-    session_ = registry->FindByToken(request.session_token());
+    session_ = registry->FindByToken(request.session_token(), user);
     if (session_ == nullptr) return UnknownSession();
     id_ = request.id();
     absl::StatusOr<SharedBytes> bytes = session_->FindDownload(id_);
@@ -301,8 +309,9 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* NewDownload(
-    SessionRegistry* registry, const grpc::ByteBuffer* request) {
-  return new Download(registry, request);
+    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+    const grpc::ByteBuffer* request) {
+  return new Download(registry, peer, request);
 }
 
 }  // namespace holdfast

@@ -36,14 +36,16 @@ class UploadBudget {
 
 // Messages are raw: their bytes go from the network's buffers to their place.
 // `reply` receives an UploadReply.
-grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(SessionRegistry* registry,
-                                                     UploadBudget* budget,
-                                                     grpc::ByteBuffer* reply);
+// `peer`: who calls; its error is the call's.
+grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(
+    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+    UploadBudget* budget, grpc::ByteBuffer* reply);
 
 // `request` holds a DownloadRequest; chunks are written as raw DownloadChunk
 // messages that point into the session's bytes.
 grpc::ServerWriteReactor<grpc::ByteBuffer>* NewDownload(
-    SessionRegistry* registry, const grpc::ByteBuffer* request);
+    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
+    const grpc::ByteBuffer* request);
 
 }  // namespace holdfast
 

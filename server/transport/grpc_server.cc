@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/transport/grpc_server.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,8 +14,10 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/convert.h"
 #include "proto/holdfast.grpc.pb.h"
+#include "server/session/admin.h"
 #include "server/transport/grpc_bulk.h"
 #include "server/transport/grpc_stream.h"
 #include "spdlog/spdlog.h"
@@ -47,6 +50,37 @@ void LogFromGrpc(gpr_log_func_args* args) {
   spdlog::debug("grpc: {}:{} {}", args->file, args->line, args->message);
 }
 
+// What is the same for all calls.
+struct Door {
+  std::string host;
+  std::atomic<int> port{0};  // known once the server listens
+  bool encrypted = false;
+};
+
+// The call as the authenticator judges it.
+Authenticator::Call DescribeCall(const grpc::CallbackServerContext& context,
+                                 const Door& door) {
+  Authenticator::Call call;
+  call.peer = context.peer();
+  call.listen = absl::StrCat(door.host, ":", door.port.load());
+  call.encrypted = door.encrypted;
+  const auto& metadata = context.client_metadata();
+  const auto authorization = metadata.find("authorization");
+  if (authorization != metadata.end()) {
+    call.authorization.assign(authorization->second.data(),
+                              authorization->second.size());
+  }
+  const auto authenticated = context.auth_context();
+  if (authenticated != nullptr && authenticated->IsPeerAuthenticated()) {
+    const auto names =
+        authenticated->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+    if (!names.empty()) {
+      call.certificate.assign(names[0].data(), names[0].size());
+    }
+  }
+  return call;
+}
+
 // Bulk methods and the stream handle messages themselves, for the sake of
 // copies and of time.
 using v1::Holdfast;
@@ -61,14 +95,16 @@ using Methods =
 
 class GrpcServer::Service final : public Methods {
  public:
-  explicit Service(SessionRegistry* registry)
-      : registry_(registry), uploads_(registry->limits()) {}
+  Service(SessionRegistry* registry, const Door* door)
+      : registry_(registry), door_(door), uploads_(registry->limits()) {}
 
   grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* context,
                                   const v1::HelloRequest* request,
                                   v1::HelloReply* reply) override {
+    const absl::StatusOr<Peer> peer = Authenticate(*context);
     absl::StatusOr<SessionRegistry::Welcome> welcome =
-        registry_->Hello(*request, /*local=*/false);
+        peer.ok() ? registry_->Hello(*request, *peer, /*local=*/false)
+                  : peer.status();
     if (welcome.ok()) {
       *reply = std::move(welcome->reply);
     } else {
@@ -78,6 +114,8 @@ class GrpcServer::Service final : public Methods {
   }
 
   StreamReactor* Stream(grpc::CallbackServerContext* context) override {
+    const absl::StatusOr<Peer> peer = Authenticate(*context);
+    if (!peer.ok()) return new RefusedStream(peer.status());
     const auto& metadata = context->client_metadata();
     auto token = metadata.find(kSessionKey);
     if (token == metadata.end()) {
@@ -86,7 +124,7 @@ class GrpcServer::Service final : public Methods {
           kSessionKey, "'; Hello gives it.")));
     }
     std::shared_ptr<Session> session = registry_->FindByToken(
-        std::string(token->second.data(), token->second.size()));
+        std::string(token->second.data(), token->second.size()), peer->user);
     if (session == nullptr) {
       registry_->NoteRefused(absl::StatusCode::kNotFound);
       return new RefusedStream(absl::NotFoundError(
@@ -101,40 +139,91 @@ class GrpcServer::Service final : public Methods {
   }
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* Upload(
-      grpc::CallbackServerContext*, grpc::ByteBuffer* reply) override {
-    return NewUpload(registry_, &uploads_, reply);
+      grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
+    return NewUpload(registry_, Authenticate(*context), &uploads_, reply);
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Download(
-      grpc::CallbackServerContext*, const grpc::ByteBuffer* request) override {
-    return NewDownload(registry_, request);
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override {
+    return NewDownload(registry_, Authenticate(*context), request);
   }
 
   grpc::ServerUnaryReactor* Goodbye(grpc::CallbackServerContext* context,
                                     const v1::GoodbyeRequest* request,
                                     v1::GoodbyeReply*) override {
+    const absl::StatusOr<Peer> peer = Authenticate(*context);
     return FinishUnary(
-        context, registry_->Goodbye(request->session_token(), request->keep()));
+        context, peer.ok() ? registry_->Goodbye(request->session_token(),
+                                                peer->user, request->keep())
+                           : peer.status());
   }
 
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
                                   const v1::StatsRequest*,
                                   v1::StatsReply* reply) override {
-    *reply = registry_->Stats();
-    return FinishUnary(context, absl::OkStatus());
+    const absl::StatusOr<Peer> peer = Authenticate(*context);
+    if (peer.ok()) *reply = registry_->StatsFor(peer->user);
+    return FinishUnary(context, peer.status());
+  }
+
+ private:
+  absl::StatusOr<Peer> Authenticate(
+      const grpc::CallbackServerContext& context) const {
+    absl::StatusOr<Peer> peer =
+        registry_->trust()->Remote(DescribeCall(context, *door_));
+    if (!peer.ok()) registry_->NoteRefused(peer.status().code());
+    return peer;
+  }
+
+  SessionRegistry* const registry_;
+  const Door* const door_;
+  UploadBudget uploads_;
+};
+
+// proto/admin.proto.
+class GrpcServer::AdminService final
+    : public v1::HoldfastAdmin::CallbackService {
+ public:
+  AdminService(SessionRegistry* registry, const Door* door)
+      : registry_(registry), door_(door) {}
+
+  grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context,
+                                const v1::AdminRequest* request,
+                                v1::AdminReply* reply) override {
+    const absl::StatusOr<Peer> peer =
+        registry_->trust()->Remote(DescribeCall(*context, *door_));
+    if (!peer.ok()) return FinishUnary(context, peer.status());
+    absl::StatusOr<v1::AdminReply> answer =
+        Administer(registry_, *peer, *request);
+    if (answer.ok()) *reply = *std::move(answer);
+    return FinishUnary(context, answer.status());
   }
 
  private:
   SessionRegistry* const registry_;
-  UploadBudget uploads_;
+  const Door* const door_;
 };
 
 struct GrpcServer::Running {
-  explicit Running(SessionRegistry* registry) : service(registry) {}
+  explicit Running(SessionRegistry* registry)
+      : service(registry, &door), admin(registry, &door) {}
 
+  Door door;
   Service service;
+  AdminService admin;
   std::unique_ptr<grpc::Server> server;
 };
+
+namespace {
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" ||
+         (absl::StartsWith(host, "127.") &&
+          host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+}  // namespace
 
 absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
                                 std::string* host, absl::string_view flag) {
@@ -146,17 +235,34 @@ absl::Status CheckListenAddress(const std::string& address, bool allow_remote,
         "[", flag, "] --", flag, " must be host:port. Got '", address, "'."));
   }
   *host = address.substr(0, colon);
-  const bool loopback =
-      *host == "localhost" || *host == "[::1]" ||
-      (absl::StartsWith(*host, "127.") &&
-       host->find_first_not_of("0123456789.") == std::string::npos);
-  if (!loopback && !allow_remote) {
+  if (!IsLoopback(*host) && !allow_remote) {
     return absl::InvalidArgumentError(absl::StrCat(
         "[", flag,
-        "] whoever reaches the port is served, so that it "
-        "listens on this machine's own addresses only (127.0.0.1, localhost, "
-        "[::1]) unless --allow_remote is given. Got '",
+        "] the daemon listens on this machine's own addresses only (127.0.0.1, "
+        "localhost, [::1]) unless --allow_remote is given. Got '",
         address, "'."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GrpcServer::CheckRemoteTrust(const Options& options,
+                                          const Authenticator& trust) {
+  const bool tls = !options.tls.certificate.empty();
+  if (!trust.asks_for_credentials() && !trust.options().allow_anonymous) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[listen] peers from other machines must show who they are: give "
+        "--token_file (with --tls_certificate and --tls_key) or "
+        "--tls_client_ca. Where whoever reaches the port may use the daemon: "
+        "--allow_anonymous. Got --listen=",
+        options.address, "."));
+  }
+  if (!trust.options().token_file.empty() && !tls &&
+      !trust.options().allow_plaintext_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[listen] tokens must not travel in the clear: give --tls_certificate "
+        "and --tls_key. Where the network itself is trusted: "
+        "--allow_plaintext_tokens. Got --listen=",
+        options.address, "."));
   }
   return absl::OkStatus();
 }
@@ -171,17 +277,32 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   absl::Status status =
       CheckListenAddress(options.address, options.allow_remote, &host);
   if (!status.ok()) return status;
+  if (!IsLoopback(host)) {
+    status = CheckRemoteTrust(options, *registry->trust());
+    if (!status.ok()) return status;
+  }
+  std::shared_ptr<grpc::ServerCredentials> credentials =
+      grpc::InsecureServerCredentials();
+  if (!options.tls.certificate.empty() || !options.tls.key.empty() ||
+      !options.tls.client_ca.empty()) {
+    absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> tls =
+        LoadTls(options.tls);
+    if (!tls.ok()) return tls.status();
+    credentials = *std::move(tls);
+  }
 
   gpr_set_log_function(LogFromGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<GrpcServer> result(new GrpcServer);
   result->running_ = std::make_unique<Running>(registry);
+  result->running_->door.host = host;
+  result->running_->door.encrypted = !options.tls.certificate.empty();
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(),
-                           &port);
+  builder.AddListeningPort(options.address, credentials, &port);
   builder.RegisterService(&result->running_->service);
+  builder.RegisterService(&result->running_->admin);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // A second daemon on the port is a mistake to report, not to share it with.
@@ -205,6 +326,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   }
   result->running_->server->GetHealthCheckService()->SetServingStatus(
       Holdfast::service_full_name(), true);
+  result->running_->door.port.store(port);
   result->address_ = absl::StrCat(host, ":", port);
   return result;
 }

@@ -13,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/session/session_registry.h"
+#include "server/transport/tls_credentials.h"
+#include "server/trust/authenticator.h"
 
 namespace holdfast {
 
@@ -21,6 +23,7 @@ class GrpcServer {
   struct Options {
     std::string address;        // "host:port"; port 0: any free one
     bool allow_remote = false;  // else only this host's own addresses
+    TlsFiles tls;               // none: no encryption
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
@@ -35,9 +38,13 @@ class GrpcServer {
 
  private:
   class Service;
+  class AdminService;
   struct Running;
 
   GrpcServer();
+  // OK where peers from elsewhere are told apart, or need not be.
+  static absl::Status CheckRemoteTrust(const Options& options,
+                                       const Authenticator& trust);
 
   std::string address_;
   std::unique_ptr<Running> running_;

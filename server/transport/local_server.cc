@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "proto/convert.h"
 #include "server/exec/worker.h"
+#include "server/session/admin.h"
 #include "server/session/session.h"
 #include "server/transport/shm_connection.h"
 #include "spdlog/spdlog.h"
@@ -41,19 +42,6 @@ absl::StatusOr<UniqueFd> Duplicate(int fd) {
   return copy;
 }
 
-// Same user or root: whoever may read the daemon's memory anyway.
-absl::Status CheckPeer(int fd) {
-  ucred peer = {};
-  socklen_t length = sizeof(peer);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
-    return absl::ErrnoToStatus(errno, "[local] the peer cannot be identified");
-  }
-  if (peer.uid == geteuid() || peer.uid == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      "[local] a local client must run as the daemon's user, uid ", geteuid(),
-      ". Got uid ", peer.uid, "; connect over gRPC instead."));
-}
-
 }  // namespace
 
 struct LocalServer::Client {
@@ -62,6 +50,7 @@ struct LocalServer::Client {
 
   const uint64_t id;
   LocalPeer peer;
+  Peer identity;
   std::shared_ptr<Session> session;      // after Hello
   std::shared_ptr<ConnectionLife> life;  // after Hello
   uint32_t interest = 0;
@@ -89,7 +78,7 @@ absl::StatusOr<std::unique_ptr<LocalServer>> LocalServer::Start(
 
 absl::Status LocalServer::Open() {
   absl::StatusOr<std::unique_ptr<SocketFile>> listener =
-      SocketFile::Listen(options_.path);
+      SocketFile::Listen(options_.path, options_.mode);
   if (!listener.ok()) return listener.status();
   listener_ = *std::move(listener);
   path_ = listener_->path();
@@ -208,7 +197,8 @@ void LocalServer::PauseAccepting() {
 
 void LocalServer::Admit(UniqueFd socket) {
   const uint64_t id = next_id_++;
-  absl::Status status = CheckPeer(socket.get());
+  absl::StatusOr<Peer> identity = registry_->trust()->Local(socket.get());
+  absl::Status status = identity.status();
   if (status.ok() &&
       static_cast<int>(clients_.size()) >= options_.max_clients) {
     status = absl::ResourceExhaustedError(
@@ -218,6 +208,7 @@ void LocalServer::Admit(UniqueFd socket) {
   auto owned = std::make_unique<Client>(
       id, std::make_shared<const UniqueFd>(std::move(socket)));
   Client* client = owned.get();
+  if (identity.ok()) client->identity = *std::move(identity);
   epoll_event event = {};
   event.data.u64 = id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->peer.socket()->get(),
@@ -329,10 +320,17 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
     case v1::LocalRequest::kGoodbye:
       reply->mutable_goodbye();
       return registry_->Goodbye(request.goodbye().session_token(),
+                                client->identity.user,
                                 request.goodbye().keep());
     case v1::LocalRequest::kStats:
-      *reply->mutable_stats() = registry_->Stats();
+      *reply->mutable_stats() = registry_->StatsFor(client->identity.user);
       return absl::OkStatus();
+    case v1::LocalRequest::kAdmin: {
+      absl::StatusOr<v1::AdminReply> answer =
+          Administer(registry_, client->identity, request.admin());
+      if (answer.ok()) *reply->mutable_admin() = *std::move(answer);
+      return answer.status();
+    }
     case v1::LocalRequest::kAllocate:
     case v1::LocalRequest::kMap:
       if (client->session == nullptr) {
@@ -375,7 +373,7 @@ absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
   fds->insert(fds->begin(), std::move(channel->submission_fd));
 
   absl::StatusOr<SessionRegistry::Welcome> welcome =
-      registry_->Hello(request, /*local=*/true);
+      registry_->Hello(request, client->identity, /*local=*/true);
   if (!welcome.ok()) return welcome.status();
   client->session = welcome->session;
   client->life = std::make_shared<ConnectionLife>(registry_, client->session);

@@ -35,6 +35,7 @@ class LocalServer {
   struct Options {
     std::string path;
     int max_clients = 10000;
+    mode_t mode = 0600;  // of the socket: who may connect
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<LocalServer>> Start(

@@ -29,11 +29,14 @@ absl::Status Errno(absl::string_view what, const std::string& path) {
       absl::StrCat("[socket] ", what, " ", path, ": ", strerror(errno), "."));
 }
 
-// Each missing folder of the path, private to its user.
-absl::Status MakeFolders(const std::string& folder) {
+// Each missing folder of the path, for those who may use the socket.
+absl::Status MakeFolders(const std::string& folder, mode_t mode) {
+  mode_t folder_mode = 0700;
+  if ((mode & 0060) != 0) folder_mode |= 0010;
+  if ((mode & 0006) != 0) folder_mode |= 0001;
   for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
     const std::string part = folder.substr(0, end);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (mkdir(part.c_str(), folder_mode) != 0 && errno != EEXIST) {
       return Errno("cannot make the folder", part);
     }
     if (end == std::string::npos) return absl::OkStatus();
@@ -111,7 +114,7 @@ absl::Status RemoveStale(const sockaddr_un& address, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Listen(
-    const std::string& given) {
+    const std::string& given, mode_t mode) {
   // Absolute, so that what we tell others holds wherever they are.
   std::string path = given;
   if (!path.empty() && path[0] != '/') {
@@ -132,7 +135,7 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Listen(
 
   const size_t slash = path.rfind('/');
   const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
-  absl::Status status = MakeFolders(parent);
+  absl::Status status = MakeFolders(parent, mode);
   if (!status.ok()) return status;
   absl::StatusOr<UniqueFd> folder = OpenFolder(parent);
   if (!folder.ok()) return folder.status();
@@ -146,7 +149,7 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Listen(
       UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!file->fd_.ok()) return Errno("cannot make a socket for", path);
   // Before bind: the file is born with this mode, whatever the umask.
-  fchmod(file->fd_.get(), 0600);
+  fchmod(file->fd_.get(), mode);
   if (bind(file->fd_.get(), reinterpret_cast<const sockaddr*>(&address),
            sizeof(address)) != 0) {
     return Errno("cannot bind", path);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// SocketFile: a listening Unix socket at a path. Only its user can connect;
+// SocketFile: a listening Unix socket at a path. Its mode says who can connect;
 // what a dead daemon left behind is replaced; a living daemon is respected.
 // Thread-safety: none. Owns the descriptor, and the file until destruction.
 #ifndef HOLDFAST_SERVER_TRANSPORT_SOCKET_FILE_H_
@@ -19,10 +19,11 @@ namespace holdfast {
 
 class SocketFile {
  public:
-  // Makes missing folders with mode 0700. AlreadyExists when a daemon listens
-  // there; PermissionDenied when another user could swap the socket.
+  // Makes missing folders, which those may enter who may connect. AlreadyExists
+  // when a daemon listens there; PermissionDenied when another user could swap
+  // the socket.
   static absl::StatusOr<std::unique_ptr<SocketFile>> Listen(
-      const std::string& path);
+      const std::string& path, mode_t mode = 0600);
   // Removes the file if it is still ours.
   ~SocketFile();
 

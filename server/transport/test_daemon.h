@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -28,10 +29,11 @@ namespace holdfast {
 
 class TestDaemon {
  public:
-  explicit TestDaemon(ServerLimits limits = Limits())
+  explicit TestDaemon(ServerLimits limits = Limits(),
+                      std::shared_ptr<Authenticator> trust = nullptr)
       : device_(NewCpuDevice(1)),
         worker_({}),
-        registry_(device_.get(), &worker_, limits) {
+        registry_(device_.get(), &worker_, limits, std::move(trust)) {
     char folder[] = "/tmp/holdfast_test_XXXXXX";
     if (mkdtemp(folder) == nullptr) abort();
     folder_ = folder;

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// MemoryLedger: whose the device's memory is. Every segment that an allocator
+// takes is on the account of a user until it is given back, also when its
+// session has ended and others still use what it shares. An account has a hard
+// limit, and a share: above the share memory is given while the device has room
+// and refused first when it has not.
+// Thread-safety: all methods from any thread. Called for whole segments, not
+// for tensors.
+#ifndef HOLDFAST_SERVER_MEMORY_MEMORY_LEDGER_H_
+#define HOLDFAST_SERVER_MEMORY_MEMORY_LEDGER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace holdfast {
+
+class CachingAllocator;
+class MemoryLedger;
+
+// One user's account. Outlives the ledger's interest in it: allocators own it
+// too.
+class MemoryAccount {
+ public:
+  MemoryAccount(std::shared_ptr<MemoryLedger> ledger, std::string user);
+  ~MemoryAccount();
+
+  // Takes `bytes` of the device; RESOURCE_EXHAUSTED names the limit.
+  absl::Status Reserve(uint64_t bytes);
+  void Return(uint64_t bytes);
+
+  const std::string& user() const { return user_; }
+  MemoryLedger* ledger() const { return ledger_.get(); }
+  uint64_t reserved() const { return reserved_.load(); }
+  // 0: none.
+  void SetLimits(uint64_t hard, uint64_t share);
+
+  // Allocators of this account's, which may give back what they only keep for
+  // reuse.
+  void Add(CachingAllocator* allocator);
+  void Remove(CachingAllocator* allocator);
+
+ private:
+  friend class MemoryLedger;
+  const std::shared_ptr<MemoryLedger> ledger_;
+  const std::string user_;
+  std::atomic<uint64_t> reserved_{0};  // changed under the ledger's lock
+  uint64_t hard_ = 0;                  // guarded by it
+  uint64_t share_ = 0;
+  std::vector<CachingAllocator*> allocators_;
+};
+
+class MemoryLedger : public std::enable_shared_from_this<MemoryLedger> {
+ public:
+  // Of the device, what users above their share leave free for the others.
+  static constexpr double kKeptFree = 0.1;
+
+  // `capacity`: bytes for all users together; 0: not known, then only hard
+  // limits hold.
+  explicit MemoryLedger(uint64_t capacity) : capacity_(capacity) {}
+
+  // The user's account, made when first asked for.
+  std::shared_ptr<MemoryAccount> Account(const std::string& user);
+  std::vector<std::shared_ptr<MemoryAccount>> Accounts();
+  uint64_t capacity();
+  void set_capacity(uint64_t bytes);
+  uint64_t reserved();
+
+  // Memory is short for `needy`: its own allocators, then those of users above
+  // their share, then all others give back what they keep for reuse, until
+  // `bytes` can be had or nothing is left. REQUIRES: the caller holds no
+  // allocator's lock.
+  void Reclaim(MemoryAccount* needy, uint64_t bytes);
+
+ private:
+  friend class MemoryAccount;
+  absl::Status Check(const MemoryAccount& account, uint64_t bytes) const;
+
+  std::mutex mutex_;  // guards what follows, and the accounts' limits
+  uint64_t capacity_;
+  uint64_t reserved_ = 0;
+  std::map<std::string, std::weak_ptr<MemoryAccount>> accounts_;
+  // Held while allocators of others are called, so that none dies meanwhile.
+  // Taken before any allocator's lock, never after.
+  std::mutex allocators_mutex_;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_MEMORY_MEMORY_LEDGER_H_

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionRegistry: what users may take, and how that changes while they are
+// there.
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/exec/fair_share.h"
+#include "server/session/session.h"
+#include "server/session/session_registry.h"
+#include "spdlog/spdlog.h"
+
+namespace holdfast {
+
+std::shared_ptr<MemoryAccount> SessionRegistry::Account(
+    const std::string& user) {
+  std::shared_ptr<MemoryAccount> account = ledger_->Account(user);
+  const v1::Limits limits = user_limits_.Of(user);
+  account->SetLimits(limits.memory_bytes(), limits.memory_share_bytes());
+  return account;
+}
+
+std::shared_ptr<UserShare> SessionRegistry::Share(const std::string& user) {
+  std::weak_ptr<UserShare>& entry = shares_[user];
+  std::shared_ptr<UserShare> share = entry.lock();
+  if (share == nullptr) {
+    share = std::make_shared<UserShare>();
+    entry = share;
+  }
+  share->account.set_weight(user_limits_.Of(user).weight());
+  return share;
+}
+
+absl::Status SessionRegistry::CheckRoom(const std::string& user) {
+  const uint64_t most = user_limits_.Of(user).max_sessions();
+  if (most == 0) return absl::OkStatus();
+  uint64_t open = 0;
+  for (const auto& [token, session] : by_token_) {
+    if (!session->ended() && session->options().user == user) ++open;
+  }
+  if (open < most) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "[hello] ", user, " may have ", most, " sessions at a time and has ",
+      open, ". Close one, or ask an admin for more (holdfast limits)"));
+}
+
+void SessionRegistry::ApplyLimits() {
+  for (const std::shared_ptr<MemoryAccount>& account : ledger_->Accounts()) {
+    const v1::Limits limits = user_limits_.Of(account->user());
+    account->SetLimits(limits.memory_bytes(), limits.memory_share_bytes());
+  }
+  for (const std::shared_ptr<Session>& session : Sessions()) {
+    const v1::Limits limits = user_limits_.Of(session->options().user);
+    session->user_share()->account.set_weight(limits.weight());
+    session->set_memory_limit(limits.session_memory_bytes());
+  }
+}
+
+absl::Status SessionRegistry::Configure(const std::string& path) {
+  absl::StatusOr<Configuration> read = ReadConfiguration(path);
+  if (!read.ok()) return read.status();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    config_file_ = path;
+  }
+  if (read->device_bytes != 0) ledger_->set_capacity(read->device_bytes);
+  user_limits_.Configure(*std::move(read));
+  trust_->set_admins(
+      [this](const std::string& user) { return user_limits_.IsAdmin(user); });
+  ApplyLimits();
+  return absl::OkStatus();
+}
+
+absl::Status SessionRegistry::Reload() {
+  std::string path;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    path = config_file_;
+  }
+  absl::Status status;
+  if (!path.empty()) status = Configure(path);
+  if (!status.ok()) {
+    spdlog::error("{} The former configuration stays.",
+                  std::string(status.message()));
+  } else if (!path.empty()) {
+    spdlog::info("configuration {} read again", path);
+  }
+  const absl::Status tokens = trust_->Reload(/*force=*/true);
+  if (!tokens.ok()) {
+    spdlog::error("{} The former tokens stay.", std::string(tokens.message()));
+  }
+  status.Update(tokens);
+  return status;
+}
+
+absl::Status SessionRegistry::SetLimits(
+    const v1::AdminRequest::SetLimits& request) {
+  absl::Status status =
+      user_limits_.Set(request.user(), request.limits(), request.reset());
+  if (status.ok()) ApplyLimits();
+  return status;
+}
+
+void SessionRegistry::ListUsers(v1::AdminReply* reply) {
+  std::map<std::string, v1::AdminUser> users;
+  for (const std::string& name : user_limits_.Named()) users[name];
+  for (const auto& session : Sessions()) {
+    if (session->ended()) continue;
+    v1::AdminUser& user = users[session->options().user];
+    user.set_sessions(user.sessions() + 1);
+  }
+  for (const auto& account : ledger_->Accounts()) {
+    users[account->user()].set_bytes_reserved(account->reserved());
+  }
+  std::map<std::string, Role> roles;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    roles = roles_;
+  }
+  for (auto& [name, user] : users) {
+    user.set_name(name);
+    const auto seen = roles.find(name);
+    user.set_role(RoleName(user_limits_.IsAdmin(name) ? Role::kAdmin
+                           : seen == roles.end()      ? Role::kUser
+                                                      : seen->second));
+    *user.mutable_limits() = user_limits_.Of(name);
+    *reply->add_users() = std::move(user);
+  }
+  *reply->mutable_default_limits() = user_limits_.Of("");
+  reply->set_device_bytes(ledger_->capacity());
+  reply->set_device_bytes_reserved(ledger_->reserved());
+}
+
+}  // namespace holdfast
