@@ -48,9 +48,13 @@ absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
   if (!target.ok()) return target.status();
   switch (target->kind) {
     case Target::kNetwork: {
+      absl::StatusOr<LoadedCredentials> credentials =
+          LoadCredentials(target->where, options.credentials);
+      if (!credentials.ok()) return credentials.status();
       absl::StatusOr<std::unique_ptr<Connection>> connection =
           GrpcConnection::Open(target->where, MakeHello(options),
-                               options.timeout_seconds);
+                               options.timeout_seconds,
+                               *std::move(credentials));
       if (!connection.ok()) return connection.status();
       return SessionCore::Create(*std::move(connection), target->where, nullptr,
                                  options.timeout_seconds);

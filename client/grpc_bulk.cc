@@ -61,6 +61,7 @@ absl::Status GrpcConnection::Upload(const void* data, uint64_t bytes,
   }
   absl::Status status = Retry([&](Stub& stub) {
     grpc::ClientContext context;
+    Authorize(&context);
     wire::UploadReply reply;
     const auto writer = stub.Upload(&context, &reply);
     wire::UploadChunk chunk;
@@ -89,6 +90,7 @@ absl::Status GrpcConnection::Download(uint64_t id, uint64_t bytes,
     data->clear();
     data->reserve(bytes);
     grpc::ClientContext context;
+    Authorize(&context);
     wire::DownloadRequest request;
     request.set_session_token(hello_.session_token());
     request.set_id(id);
@@ -135,6 +137,7 @@ absl::StatusOr<wire::StatsReply> GrpcConnection::Stats() {
   wire::StatsReply reply;
   absl::Status status = Retry([&](Stub& stub) {
     grpc::ClientContext context;
+    Authorize(&context);
     context.set_deadline(
         absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
     return stub.Stats(&context, wire::StatsRequest(), &reply);
@@ -149,6 +152,7 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
   request.set_keep(keep);
   const GrpcUse use;
   grpc::ClientContext context;
+  Authorize(&context);
   context.set_deadline(
       absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
   wire::GoodbyeReply reply;

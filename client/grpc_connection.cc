@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/grpc_stream.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -59,14 +60,59 @@ absl::Status FromGrpc(const grpc::Status& status) {
                       status.error_message());
 }
 
+std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
+    const LoadedCredentials& credentials) {
+  if (!credentials.tls) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = credentials.roots;
+  options.pem_private_key = credentials.key;
+  options.pem_cert_chain = credentials.certificate;
+  return grpc::SslCredentials(options);
+}
+
+void AddToken(const std::string& token, grpc::ClientContext* context) {
+  if (token.empty()) return;
+  context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
+}
+
+absl::Status ExplainFailure(const std::string& address, double timeout_seconds,
+                            const LoadedCredentials& credentials,
+                            const absl::Status& status) {
+  if (absl::IsUnimplemented(status)) {
+    return absl::UnavailableError(
+        absl::StrCat("[connect] what answers at ", address,
+                     " must be a Holdfast daemon that knows the request. Got: ",
+                     status.message(), "."));
+  }
+  const bool unreachable =
+      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  // What the daemon itself says needs no explanation.
+  if (!unreachable || absl::StartsWith(status.message(), "[trust]")) {
+    return status;
+  }
+  const std::string tls = ExplainTls(address, credentials);
+  if (!tls.empty()) {
+    return absl::UnavailableError(absl::StrCat("[connect] ", tls, "."));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "[connect] a daemon must answer at ", address, " within ",
+      timeout_seconds, " s. Got: ", status.message(),
+      ". Is holdfastd running there (holdfast serve --listen), and is the "
+      "address right?"));
+}
+
+void GrpcConnection::Authorize(grpc::ClientContext* context) const {
+  AddToken(credentials_.token, context);
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
     const std::string& address, const wire::HelloRequest& hello,
-    double timeout_seconds) {
+    double timeout_seconds, LoadedCredentials credentials) {
   absl::Status usable = GrpcUsable();
   if (!usable.ok()) return usable;
   const GrpcUse use;
-  std::unique_ptr<GrpcConnection> connection(
-      new GrpcConnection(address, hello, timeout_seconds));
+  std::unique_ptr<GrpcConnection> connection(new GrpcConnection(
+      address, hello, timeout_seconds, std::move(credentials)));
   absl::Status status =
       connection->SayHello(absl::Seconds(timeout_seconds), &connection->hello_);
   // A daemon that has just been started, or a moment's cut. Not for named
@@ -83,19 +129,10 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
     status = connection->SayHello(absl::Seconds(timeout_seconds),
                                   &connection->hello_);
   }
-  if (absl::IsUnimplemented(status)) {
-    return absl::UnavailableError(absl::StrCat(
-        "[connect] what answers at ", address,
-        " must be a Holdfast daemon. Got: ", status.message(), "."));
+  if (!status.ok()) {
+    return ExplainFailure(address, timeout_seconds, connection->credentials_,
+                          status);
   }
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
-    return absl::UnavailableError(absl::StrCat(
-        "[connect] a daemon must answer at ", address, " within ",
-        timeout_seconds, " s. Got: ", status.message(),
-        ". Is holdfastd running there (holdfast serve --listen), and is the "
-        "address right?"));
-  }
-  if (!status.ok()) return status;
   {
     std::lock_guard<std::mutex> lock(connection->mutex_);
     connection->next_sequence_ = connection->hello_.applied_batch() + 1;
@@ -107,10 +144,12 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
 }
 
 GrpcConnection::GrpcConnection(std::string address, wire::HelloRequest request,
-                               double timeout_seconds)
+                               double timeout_seconds,
+                               LoadedCredentials credentials)
     : address_(std::move(address)),
       request_(std::move(request)),
       timeout_seconds_(timeout_seconds),
+      credentials_(std::move(credentials)),
       queue_(std::make_unique<grpc::CompletionQueue>()),
       collected_(kBatchHeadroom, '\0') {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -197,7 +236,7 @@ void GrpcConnection::MakeChannel() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   channel_ = grpc::CreateCustomChannel(
-      address_, grpc::InsecureChannelCredentials(), arguments);
+      address_, ToChannelCredentials(credentials_), arguments);
   stub_ = wire::Holdfast::NewStub(channel_);
 }
 
@@ -211,6 +250,7 @@ absl::Status GrpcConnection::SayHello(absl::Duration timeout,
   wire::HelloRequest request = request_;
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  Authorize(&context);
   std::shared_ptr<Stub> stub;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -318,6 +358,7 @@ void GrpcConnection::DropAcknowledged(uint64_t sequence) {
 void GrpcConnection::StartStream() {
   stream_ = std::make_unique<Stream>(channel_);
   stream_->context.AddMetadata("holdfast-session", hello_.session_token());
+  Authorize(&stream_->context);
   stream_->call = stream_->stub.PrepareCall(
       &stream_->context, "/holdfast.v1.Holdfast/Stream", queue_.get());
   ++stream_->outstanding;

@@ -23,6 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "client/connection.h"
+#include "client/credentials.h"
 #include "client/grpc_fork.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/holdfast.grpc.pb.h"
@@ -34,7 +35,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   // Says Hello to "host:port".
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const std::string& address, const wire::HelloRequest& hello,
-      double timeout_seconds);
+      double timeout_seconds, LoadedCredentials credentials = {});
   ~GrpcConnection() override;
 
   const char* transport() const override { return "grpc"; }
@@ -67,7 +68,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   using Stub = wire::Holdfast::Stub;
 
   GrpcConnection(std::string address, wire::HelloRequest request,
-                 double timeout_seconds);
+                 double timeout_seconds, LoadedCredentials credentials);
 
   // ---- around a fork
   void PauseForFork() override;
@@ -90,6 +91,8 @@ class GrpcConnection final : public Connection, private ForkPausable {
   void MakeChannel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> stub();
   absl::Status SayHello(absl::Duration timeout, wire::HelloReply* reply);
+  // Shows the token, in each call.
+  void Authorize(grpc::ClientContext* context) const;
   // The own thread is to end, or to begin nothing new.
   bool Leaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || paused_;
@@ -117,6 +120,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   const std::string address_;
   const wire::HelloRequest request_;
   const double timeout_seconds_;
+  const LoadedCredentials credentials_;
   wire::HelloReply hello_;
   std::unique_ptr<grpc::CompletionQueue> queue_;  // null while paused
   std::thread thread_;

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/credentials.h"
 #include "client/profile.h"
 #include "client/random_stream.h"
 #include "client/tensor.h"
@@ -40,6 +41,7 @@ struct ConnectOptions {
   bool attach = false;
   double grace_seconds = 60;    // see HelloRequest
   double timeout_seconds = 10;  // to connect, and to reconnect after a cut
+  Credentials credentials;      // over gRPC; see FindCredentials
   std::string client = "holdfast-cpp";
   // The daemon's binary, for a private daemon; tried after HOLDFAST_DAEMON and
   // before the folders next to this library and PATH.

@@ -26,6 +26,7 @@ _SESSION = {
     13: ("op_sequence", int),
     14: ("trace_id", str),
     15: ("refused_allocations", int),
+    16: ("user", str),
 }
 _OP = {
     1: ("name", str),

@@ -4,6 +4,7 @@
 """Connections to a daemon: connect, leave, keep tensors for a later program."""
 
 import atexit
+import os
 
 from holdfast import _C
 from holdfast._registry import function
@@ -18,6 +19,11 @@ def connect(
     grace=60.0,
     timeout=10.0,
     default=True,
+    token=None,
+    ca=None,
+    certificate=None,
+    key=None,
+    allow_plaintext_token=False,
 ):
     """Opens a session on a daemon and makes it the default one.
 
@@ -33,14 +39,37 @@ def connect(
               until somebody attaches to it or ends it.
     timeout   seconds to connect, and to reconnect after a cut.
     default   whether new tensors are made in this session.
+
+    Over gRPC a daemon may ask who you are, and you may ask it:
+
+    token     what `holdfast token create` printed. None: HOLDFAST_TOKEN, else
+              the text of the file HOLDFAST_TOKEN_FILE.
+    ca        use TLS; the file (PEM) of who signed the daemon's certificate, or
+              "system" for this machine's authorities. None: HOLDFAST_CA.
+    certificate, key
+              files (PEM) of your own certificate and its key, for daemons that
+              ask for one. None: HOLDFAST_CERTIFICATE, HOLDFAST_KEY.
+    allow_plaintext_token
+              show the token to another machine without TLS.
     """
     if isinstance(attach, str):
         session, attach = attach, True
     if attach and not session:
         raise ValueError("connect(attach=True) needs the session's name")
     return _C.connect(
-        address or "", session or "", attach, float(grace), float(timeout), default
+        address or "",
+        session or "",
+        attach,
+        float(grace),
+        float(timeout),
+        default,
+        _credentials(token, ca, certificate, key, allow_plaintext_token),
     )
+
+
+def _credentials(token, ca, certificate, key, allow_plaintext_token):
+    paths = (os.fspath(path or "") for path in (ca, certificate, key))
+    return (token or "", *paths, bool(allow_plaintext_token))
 
 
 @function

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "python_client/src/admin_binding.h"
 #include "python_client/src/default_session.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/profile_binding.h"
@@ -255,16 +256,20 @@ PyType_Spec g_spec = {"holdfast.Session", sizeof(PySession), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       g_slots};
 
-// (address, session name, attach, grace seconds, timeout seconds, default)
+// (address, session name, attach, grace seconds, timeout seconds, default,
+// credentials as ReadCredentials takes them)
 PyObject* ConnectFunction(PyObject*, PyObject* args) {
   const char* address = "";
   const char* name = "";
   int attach = 0;
   int make_default = 1;
+  PyObject* credentials = nullptr;
   ConnectOptions options;
-  if (!PyArg_ParseTuple(args, "sspddp", &address, &name, &attach,
+  if (!PyArg_ParseTuple(args, "sspddp|O", &address, &name, &attach,
                         &options.grace_seconds, &options.timeout_seconds,
-                        &make_default)) {
+                        &make_default, &credentials) ||
+      (credentials != nullptr &&
+       !ReadCredentials(credentials, &options.credentials))) {
     return nullptr;
   }
   options.address = address;
@@ -374,6 +379,7 @@ bool CheckDevice(PyObject* device) {
 }
 
 void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
+  AppendAdminFunctions(functions);
   functions->push_back({"connect", ConnectFunction, METH_VARARGS, nullptr});
   functions->push_back({"default_session", DefaultSessionFunction, METH_NOARGS,
                         "The default session; connects on first use."});

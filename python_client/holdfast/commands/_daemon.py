@@ -4,6 +4,7 @@
 """Finding and asking the daemon that a subcommand is about."""
 
 import argparse
+import json
 import os
 import sys
 
@@ -42,6 +43,18 @@ def read_stats(address):
 
     with holdfast.connect(address, grace=0, default=False) as session:
         return _stats.parse(session._stats())
+
+
+def ask_admin(address, kind, **request):
+    """The daemon's answer to a request of proto/admin.proto. Raises HoldfastError.
+
+    Credentials are those of connect() in the environment.
+    """
+    from holdfast import _C
+
+    text = json.dumps({kind: request})
+    nothing = ("", "", "", "", False)
+    return json.loads(_C.ask_admin(address, text, 10.0, nothing))
 
 
 def fail(message):
