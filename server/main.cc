@@ -4,6 +4,7 @@
 // holdfastd: the daemon. Reads its flags, puts device, worker, sessions and
 // transports together, and takes them apart when it is told to end.
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -256,10 +257,13 @@ absl::Status Serve(EndOfService* end) {
                   JsonString(address).c_str(), JsonString(page).c_str());
       std::fflush(stdout);
     }
-    // With nothing to read again, SIGHUP is a terminal that was closed.
+    // With nothing to read again, SIGHUP is a terminal that was closed, or a
+    // parent; a service is only told to look.
     std::function<void()> reload;
     if (!absl::GetFlag(FLAGS_config).empty() ||
-        !absl::GetFlag(FLAGS_token_file).empty()) {
+        !absl::GetFlag(FLAGS_token_file).empty() ||
+        (!absl::GetFlag(FLAGS_exit_with_parent) && isatty(STDERR_FILENO) == 0 &&
+         isatty(STDIN_FILENO) == 0)) {
       reload = [&registry] { registry.Reload().IgnoreError(); };
     }
     spdlog::info("ending: {}", end->Wait(reload));

@@ -18,6 +18,7 @@
 #include "server/exec/worker.h"
 #include "server/log/log.h"
 #include "server/session/session.h"
+#include "spdlog/spdlog.h"
 
 namespace holdfast {
 namespace {

@@ -141,25 +141,23 @@ TEST_F(UserIsolationTest, AnothersSessionTokenOpensNothing) {
 
 TEST_F(UserIsolationTest, WithoutATokenNothingIsServed) {
   const std::string session = Hello(alice_).session_token();
-  for (const std::string& user : {"", "hf_3_eve"}) {
-    const int refused = static_cast<int>(absl::StatusCode::kUnauthenticated);
-    EXPECT_EQ(Hello(user).status().code(), refused);
-    if (!user.empty()) break;  // a wrong one makes the caller wait
-    EXPECT_EQ(Stream(user, session), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Upload(user, session), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Download(user, session), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Goodbye(user, session), grpc::StatusCode::UNAUTHENTICATED);
-    v1::StatsReply stats;
-    EXPECT_EQ(stub_->Stats(As(user).get(), {}, &stats).error_code(),
-              grpc::StatusCode::UNAUTHENTICATED);
-    v1::AdminReply reply;
-    v1::AdminRequest request;
-    request.mutable_whoami();
-    EXPECT_EQ(v1::HoldfastAdmin::NewStub(channel_)
-                  ->Ask(As(user).get(), request, &reply)
-                  .error_code(),
-              grpc::StatusCode::UNAUTHENTICATED);
-  }
+  const int refused = static_cast<int>(absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Hello("hf_3_eve").status().code(), refused);
+  EXPECT_EQ(Hello("").status().code(), refused);
+  EXPECT_EQ(Stream("", session), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Upload("", session), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Download("", session), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Goodbye("", session), grpc::StatusCode::UNAUTHENTICATED);
+  v1::StatsReply stats;
+  EXPECT_EQ(stub_->Stats(As("").get(), {}, &stats).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  v1::AdminReply reply;
+  v1::AdminRequest request;
+  request.mutable_whoami();
+  EXPECT_EQ(v1::HoldfastAdmin::NewStub(channel_)
+                ->Ask(As("").get(), request, &reply)
+                .error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
 }
 
 TEST_F(UserIsolationTest, StatsAreTheCallersOwn) {

@@ -83,6 +83,14 @@ absl::StatusOr<Token> ParseLine(absl::string_view line, int number,
   return token;
 }
 
+// What the file's mode must not have. Root may give the file to the daemon's
+// group, as Kubernetes does with secrets.
+mode_t Forbidden(const struct stat& info) {
+  const bool given =
+      info.st_uid == 0 && geteuid() != 0 && info.st_gid == getegid();
+  return given ? 037 : 077;
+}
+
 }  // namespace
 
 absl::StatusOr<TokenFile> TokenFile::Read(const std::string& path) {
@@ -97,7 +105,7 @@ absl::StatusOr<TokenFile> TokenFile::Read(const std::string& path) {
     status = absl::InvalidArgumentError(
         absl::StrCat("[token] the token file must be a file of at most ",
                      kMaxFileBytes, " bytes. Got ", path, "."));
-  } else if ((info.st_mode & 077) != 0 ||
+  } else if ((info.st_mode & Forbidden(info)) != 0 ||
              (info.st_uid != geteuid() && info.st_uid != 0)) {
     status = absl::PermissionDeniedError(absl::StrFormat(
         "[token] nobody but the daemon's user (uid %d) may read or write the "
