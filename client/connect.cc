@@ -12,6 +12,7 @@
 #include "client/grpc_connection.h"
 #include "client/local_socket.h"
 #include "client/private_daemon.h"
+#include "client/remembered_credentials.h"
 #include "client/session_core.h"
 #include "client/shm_connection.h"
 
@@ -56,6 +57,7 @@ absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
                                options.timeout_seconds,
                                *std::move(credentials));
       if (!connection.ok()) return connection.status();
+      RememberCredentials(target->where, options.credentials);
       return SessionCore::Create(*std::move(connection), target->where, nullptr,
                                  options.timeout_seconds);
     }

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/remembered_credentials.h"
 #include "openssl/bio.h"
 #include "openssl/err.h"
 #include "openssl/pem.h"
@@ -89,15 +90,20 @@ Remembered& All() {
 
 }  // namespace
 
+void RememberCredentials(const std::string& address,
+                         const Credentials& credentials) {
+  if (credentials.empty()) return;
+  std::lock_guard<std::mutex> lock(All().mutex);
+  All().by_address[address] = credentials;
+}
+
 absl::StatusOr<Credentials> FindCredentials(const std::string& address,
                                             const Credentials& given) {
   Credentials result = given;
   {
     std::lock_guard<std::mutex> lock(All().mutex);
-    if (!given.empty()) {
-      All().by_address[address] = given;
-    } else if (const auto known = All().by_address.find(address);
-               known != All().by_address.end()) {
+    const auto known = All().by_address.find(address);
+    if (given.empty() && known != All().by_address.end()) {
       result = known->second;
     }
   }

@@ -64,12 +64,15 @@ def failure(address, **options):
     return str(error.value)
 
 
-def test_what_is_wrong_is_said(encrypted, authority, folder, daemon):
+def test_what_is_wrong_is_said(encrypted, authority, folder):
     address = encrypted.grpc_address
     assert "speaks TLS: give ca=" in failure(address, token=encrypted.token)
     stranger = Authority(folder, "stranger")
     assert "is not to be trusted" in failure(address, ca=stranger.path)
-    assert "does not speak TLS" in failure(daemon.grpc_address, ca=authority.path)
+    with Daemon() as plain:
+        assert "does not speak TLS" in failure(plain.grpc_address, ca=authority.path)
+        # What did not work is not used again.
+        holdfast.connect(plain.grpc_address, default=False).close()
     assert "No such file" in failure(address, ca=folder / "none")
     assert "holds none" in failure(address, ca=folder / "daemon.key")
     assert "holdfast token create" in failure(address, ca=authority.path)
