@@ -173,3 +173,10 @@ def test_a_class_out_of_range_is_told_at_the_read():
     loss = F.cross_entropy(holdfast.ones(2, 3), holdfast.tensor([0, 3]))
     with pytest.raises((IndexError, RuntimeError), match="nll_loss"):
         loss.item()
+
+
+def test_a_batch_of_another_size_is_a_value_error(torch):
+    expected = r"Expected input batch_size \(2\) to match target batch_size \(3\)"
+    for loss in (torch.nn.CrossEntropyLoss(), torch.nn.NLLLoss()):
+        with pytest.raises(ValueError, match=expected):
+            loss(torch.ones(2, 4), torch.ones(3, dtype=torch.long))
