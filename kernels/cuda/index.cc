@@ -238,13 +238,14 @@ absl::Status DivideAs(KernelContext& context, const TensorView& output,
     offsets.At(i, &at);
     const int64_t n = counts[i];
     if (n <= 1) return;
+    T* const place = to + at;
     if constexpr (std::is_same_v<T, bool>) {
-      to[at] = false;
+      *place = false;
     } else if constexpr (std::is_integral_v<T>) {
-      to[at] = static_cast<T>(
-          elementwise::FloorDivide(static_cast<int64_t>(to[at]), n));
+      *place = static_cast<T>(
+          elementwise::FloorDivide(static_cast<int64_t>(*place), n));
     } else {
-      to[at] /= static_cast<T>(n);
+      *place /= static_cast<T>(n);
     }
   });
 }

@@ -140,10 +140,11 @@ absl::Status PutAll(KernelContext& context, const Offsets<3>& walk,
     int64_t at[3];
     walk.At(i, at);
     T* const place = to + at[0] + table[at[1]];
+    const T value = values[at[2]];
     if constexpr (kAdd) {
-      AtomicAdd(place, values[at[2]]);
+      AtomicAdd(place, value);
     } else {
-      *place = values[at[2]];
+      *place = value;
     }
   });
 }

@@ -7,7 +7,8 @@
 // without a GPU that way (kernels/cuda/on_host.h).
 //
 // A function object is made in a function template, never inside a generic
-// lambda (nvcc's rule): dispatch on types calls the template.
+// lambda (nvcc's rule): dispatch on types calls the template. Neither may a
+// lambda of a kernel name a variable first inside `if constexpr`.
 // Thread-safety: reentrant.
 #ifndef HOLDFAST_KERNELS_CUDA_LAUNCH_H_
 #define HOLDFAST_KERNELS_CUDA_LAUNCH_H_

@@ -14,6 +14,19 @@ load("//third_party:device_plugin.bzl", "device_plugin")
 # (kLeastMajor in kernels/cuda/cuda_device.cc).
 _ARCHITECTURES = ["-gencode=arch=compute_90,code=[sm_90,compute_90]"]
 
+# Runs nvcc ("$@"), then lists which of the tree's files in $2 it did not read:
+# Bazel compiles a file again only for changes of what it includes.
+_COMPILE = """
+set -eu
+unused=$1 inputs=$2
+shift 2
+"$@" -MD -MF "$unused.d"
+tr -s ' \\\\' '\\n\\n' < "$unused.d" | sort -u > "$unused.read"
+sort -u "$inputs" | comm -23 - "$unused.read" | grep -v ^external/ > "$unused" ||
+  test $? = 1
+rm "$unused.d" "$unused.read"
+"""
+
 def if_cuda(with_cuda, without = []):
     """Chooses a BUILD file's values by whether there is a toolkit."""
     return with_cuda if CUDA_FOUND else without
@@ -23,13 +36,26 @@ def _nvcc_objects_impl(ctx):
         cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
     ).compilation_context
     objects = []
+    inputs = depset(
+        ctx.files.srcs + ctx.files.hdrs,
+        transitive = [context.headers],
+    )
+    list_of_inputs = ctx.actions.declare_file(ctx.label.name + ".inputs")
+    names = ctx.actions.args()
+    names.add_all(inputs)
+    names.set_param_file_format("multiline")
+    ctx.actions.write(list_of_inputs, names)
     for src in ctx.files.srcs:
         output = ctx.actions.declare_file(
             "_objs/%s/%s.o" % (ctx.label.name, src.basename),
         )
+        unused = ctx.actions.declare_file(output.basename + ".unused", sibling = output)
         args = ctx.actions.args()
+        args.add_all(["-c", _COMPILE, "nvcc", unused, list_of_inputs, NVCC])
         args.add_all(["-x", "cu", "-c", src, "-o", output])
-        args.add_all(["-std=c++17", "-O3", "-lineinfo"])
+
+        # -O1 is the host code's, which launches; device code is always -O3.
+        args.add_all(["-std=c++17", "-O1", "-lineinfo"])
         args.add_all(["--expt-relaxed-constexpr", "--extended-lambda"])
         args.add_all(["-Xcompiler", "-fPIC,-Wall,-g1"])
 
@@ -43,13 +69,11 @@ def _nvcc_objects_impl(ctx):
             args.add_all(includes, before_each = "-I")
         args.add_all(context.system_includes, before_each = "-isystem")
         ctx.actions.run(
-            executable = NVCC,
+            executable = "/bin/bash",
             arguments = [args],
-            inputs = depset(
-                ctx.files.srcs + ctx.files.hdrs,
-                transitive = [context.headers],
-            ),
-            outputs = [output],
+            inputs = depset([list_of_inputs], transitive = [inputs]),
+            outputs = [output, unused],
+            unused_inputs_list = unused,
             mnemonic = "Nvcc",
             progress_message = "Compiling %s with nvcc" % src.short_path,
             use_default_shell_env = True,
