@@ -34,7 +34,7 @@ class Device {
   virtual absl::string_view name() const = 0;  // "cpu"
   // For the log: "NVIDIA H200, 140 GiB, compute capability 9.0".
   virtual std::string description() const = 0;
-  // Ops that have no kernel here; calls of them fail, each by itself.
+  // Ops that have no kernel here: the host's runs them, after copies.
   virtual std::vector<std::string> missing_ops() const { return {}; }
   // Whether host code reads and writes device memory, once the work that uses
   // it is done. If not, bytes come and go by Copy.

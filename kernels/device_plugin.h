@@ -20,12 +20,14 @@
 namespace holdfast {
 
 // Raised with every change of this file, device.h, device_memory.h or kernel.h.
-inline constexpr uint32_t kDevicePluginVersion = 1;
+inline constexpr uint32_t kDevicePluginVersion = 2;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {
   int index = 0;    // of --device=cuda:1: 1
   int threads = 1;  // host threads that it may use
+  // Makes a CPU device of so many threads, for ops without a kernel. Not null.
+  std::unique_ptr<Device> (*make_host)(int threads) = nullptr;
 };
 
 struct DevicePlugin {

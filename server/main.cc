@@ -205,7 +205,7 @@ absl::Status Serve(EndOfService* end) {
   const std::unique_ptr<Device> device = *std::move(opened);
   const std::vector<std::string> missing = device->missing_ops();
   if (!missing.empty()) {
-    spdlog::warn("{} has no kernel for {} ops; each fails by itself: {}",
+    spdlog::warn("{} has no kernel for {} ops, which run on the host: {}",
                  std::string(device->name()), missing.size(),
                  absl::StrJoin(missing, ", "));
   }

@@ -9,37 +9,16 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pool_plane.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/cpu/window_rows.h"
+#include "kernels/pool_plane.h"
 
 namespace holdfast {
 namespace {
 
-// What a sum is divided by: the product of what the window counts along both
-// axes, or a given number.
-struct Divisor {
-  bool include_pad;
-  int64_t given;  // 0: none
-
-  explicit Divisor(const Attrs& attrs)
-      : include_pad(attrs.Bool("count_include_pad")),
-        given(attrs.None("divisor_override") ? 0
-                                             : attrs.Int("divisor_override")) {}
-};
-
-// Elements that a window's mean counts along one axis. With padding, a window
-// that hangs over the far edge (ceil_mode) counts up to the padding's end.
-int64_t Counted(const WindowAxis& axis, int64_t window, bool include_pad) {
-  if (!include_pad) return axis.EndTap(window) - axis.FirstTap(window);
-  const int64_t start = axis.Start(window);
-  return std::min(start + axis.kernel, axis.size + axis.padding) - start;
-}
-
 HOLDFAST_INLINE int64_t RowCount(const WindowAxis& h, int64_t window,
-                                 const Divisor& divisor) {
-  return divisor.given != 0 ? divisor.given
-                            : Counted(h, window, divisor.include_pad);
+                                 const PoolDivisor& divisor) {
+  return divisor.given != 0 ? divisor.given : divisor.Counted(h, window);
 }
 
 // kStride: w.stride if chunks are to be used, else 0. `counts`: what each
@@ -47,7 +26,7 @@ HOLDFAST_INLINE int64_t RowCount(const WindowAxis& h, int64_t window,
 template <typename T, int kStride>
 struct AvgPoolBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, const PoolPlane* plane,
-                                 const T* counts, const Divisor* divisor) {
+                                 const T* counts, const PoolDivisor* divisor) {
     const WindowAxis h = plane->h, w = plane->w;
     for (int64_t i = 0; i < h.out; ++i, out += w.out) {
       const T rows = static_cast<T>(RowCount(h, i, *divisor));
@@ -99,7 +78,7 @@ struct AvgPoolBody {
 template <typename T>
 struct AvgPoolBackwardBody {
   static HOLDFAST_INLINE int Run(const T* grad, T* out, const PoolPlane* plane,
-                                 const T* counts, const Divisor* divisor) {
+                                 const T* counts, const PoolDivisor* divisor) {
     constexpr int64_t kBlock = 64;
     const WindowAxis h = plane->h, w = plane->w;
     std::memset(out, 0, plane->in_size() * sizeof(T));
@@ -130,13 +109,12 @@ struct AvgPoolBackwardBody {
 
 template <typename T>
 T* ColumnCounts(KernelContext& context, const WindowAxis& w,
-                const Divisor& divisor) {
+                const PoolDivisor& divisor) {
   T* counts = static_cast<T*>(context.Scratch(w.out * sizeof(T)));
   if (counts == nullptr) return nullptr;
   for (int64_t j = 0; j < w.out; ++j) {
-    counts[j] = divisor.given != 0
-                    ? T{1}
-                    : static_cast<T>(Counted(w, j, divisor.include_pad));
+    counts[j] =
+        divisor.given != 0 ? T{1} : static_cast<T>(divisor.Counted(w, j));
   }
   return counts;
 }
@@ -148,7 +126,7 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
   if (out.numel() == 0) return absl::OkStatus();
   PoolPlane plane = PlaneSizes(inputs[0].spec->shape, out.shape);
   ReadWindow(attrs, /*dilated=*/false, &plane);
-  const Divisor divisor(attrs);
+  const PoolDivisor divisor(attrs);
   TensorSpec spec;
   TensorView input;
   absl::Status s = MakeContiguous(context, inputs[0], out.dtype, &spec, &input);
@@ -165,7 +143,7 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
         const T* from = input.as<T>() + p * plane.in_size();
         T* to = outputs[0].as<T>() + p * plane.out_size();
         const PoolPlane* geometry = &plane;
-        const Divisor* by = &divisor;
+        const PoolDivisor* by = &divisor;
         if (plane.w.stride == 1) {
           Vectorised<AvgPoolBody<T, 1>>(from, to, geometry, counts, by);
         } else if (plane.w.stride == 2) {
@@ -184,7 +162,7 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
   if (out.numel() == 0) return absl::OkStatus();
   PoolPlane plane = PlaneSizes(out.shape, inputs[0].spec->shape);
   ReadWindow(attrs, /*dilated=*/false, &plane);
-  const Divisor divisor(attrs);
+  const PoolDivisor divisor(attrs);
   TensorSpec spec;
   TensorView grad;
   absl::Status s = MakeContiguous(context, inputs[0], out.dtype, &spec, &grad);
@@ -200,7 +178,7 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
     ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
         const PoolPlane* geometry = &plane;
-        const Divisor* by = &divisor;
+        const PoolDivisor* by = &divisor;
         const T* columns = counts;
         const T* from = grad.as<T>() + p * plane.out_size();
         T* to = outputs[0].as<T>() + p * plane.in_size();

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "kernels/cpu/window_axis.h"
 #include "kernels/kernel.h"
+#include "kernels/window_axis.h"
 #include "ops/attrs.h"
 
 namespace holdfast {

@@ -6,89 +6,13 @@
 #include <array>
 #include <type_traits>
 
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/stored_dispatch.h"
 #include "kernels/cpu/vectorised.h"
-#include "kernels/elementwise.h"
+#include "kernels/element_convert.h"
 #include "ops/tensor_spec.h"
 
 namespace holdfast {
 namespace {
-
-template <typename T>
-struct Narrow;
-template <>
-struct Narrow<int8_t> {
-  using Compute = int32_t;
-};
-template <>
-struct Narrow<int16_t> {
-  using Compute = int32_t;
-};
-template <>
-struct Narrow<Float16> {
-  using Compute = float;
-};
-template <>
-struct Narrow<BFloat16> {
-  using Compute = float;
-};
-template <typename T, typename = void>
-struct ComputeOfType {
-  using type = T;
-};
-template <typename T>
-struct ComputeOfType<T, std::void_t<typename Narrow<T>::Compute>> {
-  using type = typename Narrow<T>::Compute;
-};
-template <typename T>
-using ComputeOf = typename ComputeOfType<T>::type;
-template <typename T>
-constexpr bool kIsNarrow = !std::is_same_v<ComputeOf<T>, T>;
-
-// All types as they are stored.
-template <typename F>
-void DispatchStored(DType dtype, F&& fn) {
-  switch (dtype) {
-    case DType::kInt8:
-      return fn(TypeTag<int8_t>{});
-    case DType::kInt16:
-      return fn(TypeTag<int16_t>{});
-    case DType::kFloat16:
-      return fn(TypeTag<Float16>{});
-    case DType::kBFloat16:
-      return fn(TypeTag<BFloat16>{});
-    default:
-      return DispatchWithComplex(dtype, fn);
-  }
-}
-
-template <typename To, typename From>
-HOLDFAST_HD To Convert(From v) {
-  if constexpr (std::is_same_v<To, From>) {
-    return v;
-  } else if constexpr (std::is_same_v<From, Float16> ||
-                       std::is_same_v<From, BFloat16>) {
-    return v.ToFloat();
-  } else if constexpr (std::is_same_v<To, Float16> ||
-                       std::is_same_v<To, BFloat16>) {
-    return To::Of(v);
-  } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
-    using Part = decltype(To::real);
-    return {static_cast<Part>(v.real), static_cast<Part>(v.imag)};
-  } else if constexpr (kIsComplex<From>) {
-    if constexpr (std::is_same_v<To, bool>) {
-      return v.real != 0 || v.imag != 0;
-    } else {
-      return v.real;
-    }
-  } else if constexpr (kIsComplex<To>) {
-    return To(v);
-  } else if constexpr (kIsNarrow<From> || kIsNarrow<To>) {
-    return static_cast<To>(v);
-  } else {
-    return elementwise::Cast<To>(v);
-  }
-}
 
 // Calls row(view_offset, position, count) for the runs along the innermost
 // dimension that make up elements [begin, begin + n). Runs may be short: those

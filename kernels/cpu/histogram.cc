@@ -13,46 +13,10 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/histogram_bins.h"
 
 namespace holdfast {
 namespace {
-
-// Bins [edge[i], edge[i + 1]), the last one closed. `edges` is memory that no
-// client writes, so that every answer is in range.
-template <typename T>
-class Bins {
- public:
-  Bins(const T* edges, int64_t bins, bool uniform)
-      : edges_(edges),
-        bins_(bins),
-        uniform_(uniform),
-        low_(edges[0]),
-        high_(edges[bins]),
-        scale_(static_cast<T>(bins) / (high_ - low_)) {}
-
-  // The bin of x; -1 outside, and for NaN.
-  int64_t Find(T x) const {
-    if (!(x >= low_ && x <= high_)) return -1;
-    if (!uniform_) {
-      const T* above = std::upper_bound(edges_, edges_ + bins_ + 1, x);
-      return std::clamp<int64_t>(above - edges_ - 1, 0, bins_ - 1);
-    }
-    const T guess = (x - low_) * scale_;
-    int64_t bin = guess > 0 && guess < static_cast<T>(bins_)
-                      ? static_cast<int64_t>(guess)
-                      : (guess > 0 ? bins_ - 1 : 0);
-    // Rounding can miss by one.
-    if (x < edges_[bin] && bin > 0) --bin;
-    if (bin < bins_ - 1 && x >= edges_[bin + 1]) ++bin;
-    return bin;
-  }
-
- private:
-  const T* edges_;
-  const int64_t bins_;
-  const bool uniform_;
-  const T low_, high_, scale_;
-};
 
 template <typename T>
 absl::Status Count(KernelContext& context, const T* edges, int64_t bins,
@@ -75,7 +39,7 @@ absl::Status Count(KernelContext& context, const T* edges, int64_t bins,
         absl::StrCat("[histogram] range of [", own_edges[0], ", ",
                      own_edges[bins], "] is not finite"));
   }
-  const Bins<T> finder(own_edges, bins, uniform);
+  const HistogramBins<T> finder(own_edges, bins, uniform);
   ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
     for (int64_t part = b; part < e; ++part) {
       double* count = counts + part * bins;

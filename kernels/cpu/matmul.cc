@@ -18,127 +18,19 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/products.h"
 #include "ops/op_id.h"
 
 namespace holdfast {
 namespace {
-
-// A batch of products. The results follow each other without gaps.
-struct Products {
-  int64_t m = 1, n = 1, k = 0;
-  int64_t a_row = 0, a_col = 0, b_row = 0, b_col = 0;
-  Dims batch, a_batch, b_batch;  // sizes, and the operands' strides
-
-  int64_t count() const { return NumElements(batch); }
-};
-
-// A batch dimension of a; 0 for missing and for size-1 (broadcast) ones.
-int64_t BatchStride(const TensorSpec& spec, int matrix_rank, int from_last) {
-  const int d = spec.rank() - matrix_rank - 1 - from_last;
-  return d < 0 || spec.shape[d] == 1 ? 0 : spec.strides[d];
-}
-
-// Merges batch dimensions that both operands step through as one, and takes a
-// batch of left operands under one right operand as a single taller one.
-void Simplify(Products* p) {
-  Dims sizes, a, b;
-  for (size_t d = 0; d < p->batch.size(); ++d) {
-    const int64_t size = p->batch[d];
-    if (size == 1) continue;
-    if (!sizes.empty() && a.back() == p->a_batch[d] * size &&
-        b.back() == p->b_batch[d] * size) {
-      sizes.back() *= size;
-      a.back() = p->a_batch[d];
-      b.back() = p->b_batch[d];
-      continue;
-    }
-    sizes.push_back(size);
-    a.push_back(p->a_batch[d]);
-    b.push_back(p->b_batch[d]);
-  }
-  while (!sizes.empty() && b.back() == 0 &&
-         (p->m == 1 || a.back() == p->m * p->a_row)) {
-    if (p->m == 1) p->a_row = a.back();
-    p->m *= sizes.back();
-    sizes.pop_back();
-    a.pop_back();
-    b.pop_back();
-  }
-  p->batch = std::move(sizes);
-  p->a_batch = std::move(a);
-  p->b_batch = std::move(b);
-}
-
-Products MatmulProducts(const TensorSpec& a, const TensorSpec& b,
-                        const TensorSpec& out) {
-  Products p;
-  const int ra = a.rank(), rb = b.rank();
-  const int a_rank = std::min(ra, 2), b_rank = std::min(rb, 2);
-  p.k = a.shape[ra - 1];
-  p.a_col = a.strides[ra - 1];
-  if (ra >= 2) {
-    p.m = a.shape[ra - 2];
-    p.a_row = a.strides[ra - 2];
-  }
-  if (rb >= 2) {
-    p.n = b.shape[rb - 1];
-    p.b_col = b.strides[rb - 1];
-    p.b_row = b.strides[rb - 2];
-  } else {
-    p.b_row = b.strides[0];
-  }
-  const int batch = out.rank() - (ra >= 2) - (rb >= 2);
-  for (int d = 0; d < batch; ++d) {
-    p.batch.push_back(out.shape[d]);
-    p.a_batch.push_back(BatchStride(a, a_rank, batch - 1 - d));
-    p.b_batch.push_back(BatchStride(b, b_rank, batch - 1 - d));
-  }
-  Simplify(&p);
-  return p;
-}
-
-// input @ weight.T: the leading dimensions of the input are rows.
-Products LinearProducts(const TensorSpec& input, const TensorSpec& weight) {
-  Products p;
-  const int r = input.rank();
-  p.k = weight.shape[1];
-  p.n = weight.shape[0];
-  p.a_col = input.strides[r - 1];
-  p.b_row = weight.strides[1];
-  p.b_col = weight.strides[0];
-  for (int d = 0; d + 1 < r; ++d) {
-    p.batch.push_back(input.shape[d]);
-    p.a_batch.push_back(input.strides[d]);
-    p.b_batch.push_back(0);
-  }
-  Simplify(&p);
-  return p;
-}
-
-// BLAS takes a matrix whose rows or whose columns are adjacent elements.
-// Returns false for any other. REQUIRES: rows and cols are not 0.
-bool BlasLayout(int64_t rows, int64_t cols, int64_t row, int64_t col,
-                char* trans, dnnl_dim_t* ld) {
-  if (col == 1 || cols == 1) {
-    *trans = 'N';
-    *ld = rows == 1 ? cols : row;
-    if (*ld >= cols) return true;
-  }
-  if (row == 1 || rows == 1) {
-    *trans = 'T';
-    *ld = cols == 1 ? rows : col;
-    return *ld >= rows;
-  }
-  return false;
-}
 
 // Of a batch, products of no more multiplications are done on one thread each.
 constexpr int64_t kSmallProduct = int64_t{1} << 21;
 
 // Few results of long sums from a transposed b, the shape of a classifier's
 // layer: oneDNN's matmul is faster than its sgemm.
-bool PrefersMatmulPrimitive(const GemmCall<float>& call, char trans_b) {
-  return trans_b == 'T' && call.bias_stride == 1 && call.k >= 512 &&
+bool PrefersMatmulPrimitive(const GemmCall<float>& call, bool transposed_b) {
+  return transposed_b && call.bias_stride == 1 && call.k >= 512 &&
          call.m * call.n <= 65536 && call.m * call.n * call.k > kSmallProduct;
 }
 
@@ -203,8 +95,7 @@ absl::Status ComplexProduct(KernelContext& context, GemmCall<T> call,
       call.c[i * call.c_row + j] = call.bias[j * call.bias_stride];
     }
   }
-  char ta, tb;
-  dnnl_dim_t lda, ldb;
+  BlasLayout a, b;
   const auto pack = [](const T* from, int64_t rows, int64_t cols, int64_t row,
                        int64_t col, T* to) {
     for (int64_t i = 0; i < rows; ++i) {
@@ -213,28 +104,26 @@ absl::Status ComplexProduct(KernelContext& context, GemmCall<T> call,
       }
     }
   };
-  if (!BlasLayout(call.m, call.k, call.a_row, call.a_col, &ta, &lda)) {
+  if (!FindBlasLayout(call.m, call.k, call.a_row, call.a_col, &a)) {
     pack(call.a, call.m, call.k, call.a_row, call.a_col, workspace);
     call.a = workspace;
-    ta = 'N';
-    lda = call.k;
+    a = {false, call.k};
   }
-  if (!BlasLayout(call.k, call.n, call.b_row, call.b_col, &tb, &ldb)) {
+  if (!FindBlasLayout(call.k, call.n, call.b_row, call.b_col, &b)) {
     T* packed = workspace + call.m * call.k;
     pack(call.b, call.k, call.n, call.b_row, call.b_col, packed);
     call.b = packed;
-    tb = 'N';
-    ldb = call.n;
+    b = {false, call.n};
   }
-  if (std::max({call.m, call.n, call.k, lda, ldb, call.c_row}) > kMax) {
+  if (std::max({call.m, call.n, call.k, a.ld, b.ld, call.c_row}) > kMax) {
     return absl::InvalidArgumentError(absl::StrCat(
         "[matmul] sides of complex matrices must be below 2^31. Got m=", call.m,
         ", n=", call.n, ", k=", call.k));
   }
   const lapack::OneThread one;
-  tiled::Gemm(context, tb, ta, static_cast<int>(call.n),
+  tiled::Gemm(context, b.letter(), a.letter(), static_cast<int>(call.n),
               static_cast<int>(call.m), static_cast<int>(call.k), T(1), call.b,
-              static_cast<int>(ldb), call.a, static_cast<int>(lda),
+              static_cast<int>(b.ld), call.a, static_cast<int>(a.ld),
               T(call.bias == nullptr ? 0 : 1), call.c,
               static_cast<int>(call.c_row));
   return absl::OkStatus();
@@ -253,11 +142,10 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
     return absl::OkStatus();
   }
   if constexpr (std::is_same_v<T, float>) {
-    char ta, tb;
-    dnnl_dim_t lda, ldb;
-    if (BlasLayout(call.m, call.k, call.a_row, call.a_col, &ta, &lda) &&
-        BlasLayout(call.k, call.n, call.b_row, call.b_col, &tb, &ldb)) {
-      if (PrefersMatmulPrimitive(call, tb)) {
+    BlasLayout a, b;
+    if (FindBlasLayout(call.m, call.k, call.a_row, call.a_col, &a) &&
+        FindBlasLayout(call.k, call.n, call.b_row, call.b_col, &b)) {
+      if (PrefersMatmulPrimitive(call, b.transposed)) {
         return MatmulPrimitive(context, call);
       }
       for (int64_t i = 0; call.bias != nullptr && i < call.m; ++i) {
@@ -268,8 +156,8 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
       const float beta = call.bias == nullptr ? 0.0f : 1.0f;
       UseDnnlThreads(context, call.m * call.n * call.k);
       const dnnl_status_t status =
-          dnnl_sgemm(ta, tb, call.m, call.n, call.k, 1.0f, call.a, lda, call.b,
-                     ldb, beta, call.c, call.c_row);
+          dnnl_sgemm(a.letter(), b.letter(), call.m, call.n, call.k, 1.0f,
+                     call.a, a.ld, call.b, b.ld, beta, call.c, call.c_row);
       if (status == dnnl_success) return absl::OkStatus();
       return absl::InternalError(absl::StrCat("oneDNN: sgemm: ", status));
     }

@@ -15,9 +15,9 @@
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pool_plane.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/cpu/window_rows.h"
+#include "kernels/pool_plane.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {

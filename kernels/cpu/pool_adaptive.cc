@@ -10,7 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pool_plane.h"
+#include "kernels/pool_plane.h"
 
 namespace holdfast {
 namespace {

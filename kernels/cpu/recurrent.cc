@@ -18,74 +18,24 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/recurrent_cells.h"
+#include "kernels/cpu/vectorised.h"
+#include "kernels/recurrent_cells.h"
+#include "kernels/recurrent_steps.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {
 
-enum class Mode { kTanh, kRelu, kLstm, kGru };
-
-Mode ParseMode(const Attrs& attrs) {
-  const std::string& mode = attrs.Str("mode");
-  return mode == "lstm"   ? Mode::kLstm
-         : mode == "gru"  ? Mode::kGru
-         : mode == "relu" ? Mode::kRelu
-                          : Mode::kTanh;
-}
-
-struct Steps {
-  Mode mode = Mode::kTanh;
-  int64_t batch = 0, hidden = 0, gates = 1;
-  bool reverse = false;
-  std::vector<int64_t> sizes;   // samples of each step
-  std::vector<int64_t> starts;  // first row of each step
-
-  int64_t count() const { return static_cast<int64_t>(sizes.size()); }
-  int64_t width() const { return gates * hidden; }
-  // The i-th step to compute, and the row of sample b at the one before; -1:
-  // its initial state.
-  int64_t Step(int64_t i) const { return reverse ? count() - 1 - i : i; }
-  int64_t RowBefore(int64_t t, int64_t b) const {
-    const int64_t before = reverse ? t + 1 : t - 1;
-    if (before < 0 || before >= count() || b >= sizes[before]) return -1;
-    return starts[before] + b;
-  }
-};
-
-// `rows`: input_gates or output. batch_sizes comes from a client.
+// batch_sizes comes from a client, which may write it meanwhile.
 absl::Status ReadSteps(const Attrs& attrs, const TensorSpec& rows,
                        const TensorView& batch_sizes, const TensorSpec& h0,
-                       Steps* s) {
-  s->mode = ParseMode(attrs);
-  s->gates = s->mode == Mode::kLstm ? 4 : s->mode == Mode::kGru ? 3 : 1;
-  s->reverse = attrs.Bool("reverse");
-  s->batch = h0.shape[0];
-  s->hidden = h0.shape[1];
+                       RecurrentSteps* s) {
   const bool packed = batch_sizes.present();
-  const int64_t count = packed ? batch_sizes.spec->shape[0] : rows.shape[0];
-  int64_t row = 0, last = s->batch;
-  for (int64_t t = 0; t < count; ++t) {
-    const int64_t size = packed ? LoadOnce(batch_sizes.as<int64_t>() +
-                                           t * batch_sizes.spec->strides[0])
-                                : s->batch;
-    if (packed && (size < 1 || size > last || size > rows.shape[0] - row)) {
-      return absl::OutOfRangeError(absl::StrCat(
-          "[", attrs.schema().name, "] batch_sizes must be in [1, ", last,
-          "] and add up to ", rows.shape[0], " rows. Got ", size, " at step ",
-          t, "."));
-    }
-    s->sizes.push_back(size);
-    s->starts.push_back(row);
-    row += size;
-    last = size;
-  }
-  if (packed && row != rows.shape[0]) {
-    return absl::OutOfRangeError(
-        absl::StrCat("[", attrs.schema().name, "] batch_sizes must add up to ",
-                     rows.shape[0], " rows. Got ", row, "."));
-  }
-  return absl::OkStatus();
+  return s->Read(attrs, rows, h0, packed ? batch_sizes.spec->shape[0] : -1,
+                 [&](int64_t t) {
+                   return LoadOnce(batch_sizes.as<int64_t>() +
+                                   t * batch_sizes.spec->strides[0]);
+                 });
 }
 
 // c [m, n] = a b (+ c), a [m, k] or its transpose, b [k, n] or its transpose,
@@ -136,18 +86,19 @@ bool Prepare(Product<T>* product, int64_t n, int64_t k) {
 }
 
 template <typename T>
-void Forward(Mode mode, const CellStep<T>* step, int64_t n) {
-  if (mode == Mode::kLstm) Vectorised<LstmForward<T>>(step, n);
-  if (mode == Mode::kGru) Vectorised<GruForward<T>>(step, n);
-  if (mode == Mode::kTanh) Vectorised<PlainForward<T, false>>(step, n);
-  if (mode == Mode::kRelu) Vectorised<PlainForward<T, true>>(step, n);
+void Forward(RecurrentMode mode, const CellStep<T>* step, int64_t n) {
+  if (mode == RecurrentMode::kLstm) Vectorised<LstmForward<T>>(step, n);
+  if (mode == RecurrentMode::kGru) Vectorised<GruForward<T>>(step, n);
+  if (mode == RecurrentMode::kTanh) Vectorised<PlainForward<T, false>>(step, n);
+  if (mode == RecurrentMode::kRelu) Vectorised<PlainForward<T, true>>(step, n);
 }
 template <typename T>
-void Backward(Mode mode, const CellStep<T>* step, int64_t n) {
-  if (mode == Mode::kLstm) Vectorised<LstmBackward<T>>(step, n);
-  if (mode == Mode::kGru) Vectorised<GruBackward<T>>(step, n);
-  if (mode == Mode::kTanh) Vectorised<PlainBackward<T, false>>(step, n);
-  if (mode == Mode::kRelu) Vectorised<PlainBackward<T, true>>(step, n);
+void Backward(RecurrentMode mode, const CellStep<T>* step, int64_t n) {
+  if (mode == RecurrentMode::kLstm) Vectorised<LstmBackward<T>>(step, n);
+  if (mode == RecurrentMode::kGru) Vectorised<GruBackward<T>>(step, n);
+  if (mode == RecurrentMode::kTanh)
+    Vectorised<PlainBackward<T, false>>(step, n);
+  if (mode == RecurrentMode::kRelu) Vectorised<PlainBackward<T, true>>(step, n);
 }
 
 absl::Status NoMemory(const Attrs& attrs) {
@@ -155,7 +106,7 @@ absl::Status NoMemory(const Attrs& attrs) {
       absl::StrCat("[", attrs.schema().name, "] no scratch memory."));
 }
 
-int64_t SampleGrain(const Steps& s) {
+int64_t SampleGrain(const RecurrentSteps& s) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, s.width()));
 }
 
@@ -178,7 +129,7 @@ absl::Status Contiguous(KernelContext& context, DType type,
 
 HOLDFAST_CPU_KERNEL(rnn_layer) {
   const TensorSpec& rows = *inputs[0].spec;
-  Steps s;
+  RecurrentSteps s;
   absl::Status status = ReadSteps(attrs, rows, inputs[1], *inputs[2].spec, &s);
   if (!status.ok()) return status;
   TensorSpec specs[6];
@@ -188,7 +139,7 @@ HOLDFAST_CPU_KERNEL(rnn_layer) {
   return DispatchFloat(rows.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const int64_t h = s.hidden, width = s.width();
-    const bool lstm = s.mode == Mode::kLstm;
+    const bool lstm = s.lstm();
     T* state = outputs[1].as<T>();
     T* cell = lstm ? outputs[2].as<T>() : nullptr;
     const T* h0 = views[2].as<T>();
@@ -203,7 +154,7 @@ HOLDFAST_CPU_KERNEL(rnn_layer) {
       return NoMemory(attrs);
     }
     const T* bias = views[5].as<T>();
-    const int64_t saved = (s.mode == Mode::kGru || lstm ? 4 : 0) * h;
+    const int64_t saved = s.saved();
     for (int64_t i = 0; i < s.count(); ++i) {
       const int64_t t = s.Step(i), size = s.sizes[t];
       if (bias != nullptr) {
@@ -234,7 +185,7 @@ HOLDFAST_CPU_KERNEL(rnn_layer) {
 
 HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
   const TensorSpec& rows = *inputs[7].spec;
-  Steps s;
+  RecurrentSteps s;
   absl::Status status = ReadSteps(attrs, rows, inputs[3], *inputs[4].spec, &s);
   if (!status.ok()) return status;
   TensorSpec specs[10];
@@ -245,7 +196,7 @@ HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
     using T = typename decltype(tag)::type;
     const int64_t h = s.hidden, width = s.width();
     const int64_t all = s.batch * h;
-    const bool lstm = s.mode == Mode::kLstm, gru = s.mode == Mode::kGru;
+    const bool lstm = s.lstm(), gru = s.gru();
     T* hidden_grad = outputs[3].as<T>();
     T* weight_grad = outputs[1].as<T>();
     T* bias_grad = outputs[2].as<T>();
@@ -272,7 +223,7 @@ HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
     std::fill(weight_grad, weight_grad + width * h, T(0));
     std::vector<double> bias_sums(width, 0.0);
     const T* output = views[7].as<T>();
-    const int64_t saved = (lstm || gru ? 4 : 0) * h;
+    const int64_t saved = s.saved();
     for (int64_t i = s.count() - 1; i >= 0; --i) {
       const int64_t t = s.Step(i), size = s.sizes[t];
       T* x_grads = outputs[0].as<T>() + s.starts[t] * width;

@@ -13,8 +13,8 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/resample_axis.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/resample_axis.h"
 
 namespace holdfast {
 namespace {
@@ -232,11 +232,7 @@ absl::Status RunResample(KernelContext& context, const Attrs& attrs,
       if (from != to && !HasRoomForTables(context, from, to)) {
         return NoMemory();
       }
-      axes[i] =
-          MakeResampleAxis<T>(attrs.Str("mode"), adjoint ? to : from,
-                              adjoint ? from : to, attrs.Bool("align_corners"),
-                              attrs.Float(i == 0 ? "scale_h" : "scale_w"));
-      if (adjoint) axes[i] = Transposed(axes[i], to);
+      axes[i] = ResampleAxisOf<T>(attrs, i, from, to, adjoint);
     }
     return Resample<T>(context, axes[0], axes[1], planes, in[d], in[d + 1],
                        view.as<T>(), output.as<T>());

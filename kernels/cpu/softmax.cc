@@ -11,9 +11,9 @@
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
-#include "kernels/cpu/fast_exp.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/fast_exp.h"
 
 namespace holdfast {
 namespace {

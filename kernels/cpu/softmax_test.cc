@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/fast_exp.h"
 #include "kernels/cpu/op_testing.h"
+#include "kernels/fast_exp.h"
 #include "ops/op_id.h"
 
 namespace holdfast {

@@ -13,7 +13,7 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/window_axis.h"
+#include "kernels/window_axis.h"
 
 namespace holdfast {
 namespace {
@@ -28,21 +28,7 @@ struct Windows {
 
 // Images [N,C,H,W] of shape `image`.
 Windows ReadWindows(const Attrs& attrs, absl::Span<const int64_t> image) {
-  Windows windows;
-  WindowAxis* axes[2] = {&windows.h, &windows.w};
-  for (int i = 0; i < 2; ++i) {
-    WindowAxis& axis = *axes[i];
-    axis.kernel = attrs.Ints("kernel_size")[i];
-    axis.stride = attrs.Ints("stride")[i];
-    axis.padding = attrs.Ints("padding")[i];
-    axis.dilation = attrs.Ints("dilation")[i];
-    axis.size = image[2 + i];
-    axis.out =
-        (axis.size + 2 * axis.padding - (axis.kernel - 1) * axis.dilation - 1) /
-            axis.stride +
-        1;
-  }
-  return windows;
+  return {UnfoldAxis(attrs, image, 0), UnfoldAxis(attrs, image, 1)};
 }
 
 // Calls visit(row of windows, first, end, image offset of window `first`) for

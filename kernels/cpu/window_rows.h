@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/vectorised.h"
-#include "kernels/cpu/window_axis.h"
+#include "kernels/window_axis.h"
 
 namespace holdfast {
 

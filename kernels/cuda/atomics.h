@@ -85,10 +85,15 @@ HOLDFAST_HD void AtomicAdd(T* to, T value) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     atomicAdd(to, value);
-    return;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    using Word = unsigned long long;  // NOLINT: CUDA's type; wraps the same
+    atomicAdd(reinterpret_cast<Word*>(to), static_cast<Word>(value));
+  } else {
+    AtomicUpdate(to, value, AddTwo());
   }
-#endif
+#else
   AtomicUpdate(to, value, AddTwo());
+#endif
 }
 
 }  // namespace holdfast

@@ -223,7 +223,7 @@ absl::Status LayOut(KernelContext& context, const Products& p,
                     LaidOut* result) {
   result->data = view.as<char>();
   result->batch = batch;
-  if (TransposeLayout(rows, cols, row, col, &result->layout)) {
+  if (FindBlasLayout(rows, cols, row, col, &result->layout)) {
     return absl::OkStatus();
   }
   TensorSpec from;

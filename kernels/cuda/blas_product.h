@@ -6,8 +6,8 @@
 #define HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_
 
 #include "absl/status/status.h"
-#include "kernels/cuda/products.h"
 #include "kernels/kernel.h"
+#include "kernels/products.h"
 
 namespace holdfast {
 

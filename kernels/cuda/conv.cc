@@ -8,7 +8,7 @@
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/products.h"
+#include "kernels/cuda/run_products.h"
 
 namespace holdfast {
 namespace {
@@ -63,24 +63,6 @@ struct Part {
   Part(const Part&) = delete;
 };
 
-// Operands that are there, contiguous and of one type.
-struct Operands {
-  TensorSpec specs[3];
-  TensorView views[3];
-};
-
-absl::Status MakeOperands(KernelContext& context,
-                          absl::Span<const TensorView> inputs, DType dtype,
-                          Operands* in) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].present()) continue;
-    absl::Status s =
-        MakeContiguous(context, inputs[i], dtype, &in->specs[i], &in->views[i]);
-    if (!s.ok()) return s;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Unfold(KernelContext& context, const Conv& c, DType dtype,
                     const TensorView& input, int64_t first, int64_t samples,
                     void* columns) {
@@ -112,8 +94,8 @@ absl::Status Forward(KernelContext& context, const Attrs& attrs,
   if (out.numel() == 0) return absl::OkStatus();
   const Conv c =
       MakeConv(attrs, inputs[0].spec->shape, inputs[1].spec->shape, out.shape);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, out.dtype, &in);
+  ContiguousOperands<3> in;
+  absl::Status s = in.Make(context, inputs, out.dtype);
   const bool bias = in.views[2].present();
   if (s.ok() && bias) s = SpreadBias(context, c, in.views[2], output);
   if (!s.ok()) return s;
@@ -153,8 +135,8 @@ absl::Status BackwardInput(KernelContext& context, const Attrs& attrs,
   if (out.numel() == 0) return absl::OkStatus();
   const Conv c =
       MakeConv(attrs, out.shape, inputs[1].spec->shape, inputs[0].spec->shape);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, out.dtype, &in);
+  ContiguousOperands<3> in;
+  absl::Status s = in.Make(context, inputs, out.dtype);
   if (!s.ok()) return s;
   const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));
   const int64_t chunk = c.Chunk(item), per_sample = c.groups * c.k() * c.l();
@@ -198,8 +180,8 @@ absl::Status BackwardWeight(KernelContext& context, const Attrs& attrs,
   if (out.numel() == 0) return absl::OkStatus();
   const Conv c =
       MakeConv(attrs, inputs[1].spec->shape, out.shape, inputs[0].spec->shape);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, out.dtype, &in);
+  ContiguousOperands<3> in;
+  absl::Status s = in.Make(context, inputs, out.dtype);
   if (s.ok()) s = Cuda(context).FillBytes(output.data, 0, out.nbytes());
   if (!s.ok()) return s;
   const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));

@@ -18,6 +18,7 @@
 namespace holdfast {
 
 class CudaLibraries;  // kernels/cuda/cuda_libraries.h
+class Device;         // kernels/device.h
 
 class CudaContext : public KernelContext {
  public:
@@ -25,6 +26,9 @@ class CudaContext : public KernelContext {
   virtual void* stream() const = 0;
   // cuBLASLt and cuDNN. REQUIRES: on a device.
   virtual CudaLibraries& libraries() = 0;
+
+  // The CPU, for ops without a CUDA kernel (host_ops.h); may be null.
+  virtual Device* host() = 0;
 
   // Waits for what was launched before.
   virtual absl::Status CopyToHost(void* host, const void* device,

@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
         cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   }
   if (error != cudaSuccess) return CudaStatus(error, "the memory pool");
-  return std::unique_ptr<Device>(new CudaDevice(options.index, description));
+  return std::unique_ptr<Device>(new CudaDevice(options, description));
 }
 
 std::vector<std::string> CudaDevice::missing_ops() const {
@@ -152,7 +152,7 @@ void CudaDevice::UnpinHost(void* base) {
 absl::StatusOr<StreamId> CudaDevice::CreateStream() {
   Use();
   absl::StatusOr<std::unique_ptr<CudaStream>> made =
-      CudaStream::Make(&libraries_);
+      CudaStream::Make(&libraries_, host_.get());
   if (!made.ok()) return made.status();
   std::lock_guard<std::mutex> lock(mutex_);
   streams_[next_stream_] = *std::move(made);
@@ -184,6 +184,7 @@ absl::Status CudaDevice::Launch(StreamId stream, PhiloxState philox,
   // After a failure nothing runs any more: the first error is the one to tell.
   if (absl::Status s = on->status(); !s.ok()) return s;
   on->philox = philox;
+  on->NoteOp(attrs.schema().name.c_str());
   absl::Status status = RunCudaOp(*on, attrs, inputs, outputs);
   on->carried = nullptr;
   on->FreeScratch();
@@ -199,7 +200,12 @@ absl::Status CudaDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
   on->carried = nullptr;
   const SizesFn compute =
       CudaKernels().sizes[static_cast<int>(attrs.schema().id)];
-  if (compute == nullptr) return RunCudaOp(*on, attrs, inputs, {});
+  if (compute == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        "[", attrs.schema().name,
+        "] there is no CUDA kernel for this op yet. Run it on a daemon with "
+        "--device=cpu."));
+  }
   return compute(*on, attrs, inputs, sizes);
 }
 

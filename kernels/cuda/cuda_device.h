@@ -59,15 +59,18 @@ class CudaDevice final : public Device {
   void Use() const { cudaSetDevice(index_); }
 
  private:
-  CudaDevice(int index, std::string description)
-      : index_(index), description_(std::move(description)) {}
+  CudaDevice(const DeviceOptions& options, std::string description)
+      : index_(options.index),
+        description_(std::move(description)),
+        host_(options.make_host(options.threads)) {}
   // Null where the stream was destroyed.
   std::shared_ptr<CudaStream> Find(StreamId stream);
 
   const int index_;
   const std::string description_;
-  CudaLibraries libraries_;  // outlives the streams
-  std::mutex mutex_;         // guards what follows
+  const std::unique_ptr<Device> host_;  // both outlive the streams
+  CudaLibraries libraries_;
+  std::mutex mutex_;  // guards what follows
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<CudaStream>> streams_;
 };

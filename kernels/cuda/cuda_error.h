@@ -12,12 +12,34 @@
 
 namespace holdfast {
 
-// `what`: "cudaMalloc".
-inline absl::Status CudaStatus(cudaError_t error, const char* what) {
+// Errors that destroy the process's state on the GPU: whatever is asked of it
+// afterwards, in any stream, fails with the same one.
+inline bool IsSticky(cudaError_t error) {
+  switch (error) {
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorMisalignedAddress:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// `what` failed: "cudaMalloc".
+inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  const std::string text =
-      absl::StrCat("[cuda] ", what, ": ", cudaGetErrorString(error), " (",
-                   cudaGetErrorName(error), ").");
+  const std::string text = absl::StrCat(
+      "[cuda] ", what, ": ", cudaGetErrorString(error), " (",
+      cudaGetErrorName(error), ").",
+      IsSticky(error) ? " The GPU's memory is lost to this daemon: restart it."
+                      : "");
   return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(text)
                                             : absl::InternalError(text);
 }

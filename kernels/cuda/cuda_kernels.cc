@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/cuda/copy.h"
-#include "kernels/cuda/widened.h"
+#include "kernels/cuda/host_ops.h"
 #include "kernels/kernel_table.h"
+#include "kernels/widened.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -115,19 +115,14 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs) {
   const OpSchema& op = attrs.schema();
-  if (IsMissing(op)) {
-    return absl::UnimplementedError(absl::StrCat(
-        "[", op.name,
-        "] there is no CUDA kernel for this op yet. Run it on a daemon with "
-        "--device=cpu."));
-  }
+  if (IsMissing(op)) return RunOnHost(context, attrs, inputs, outputs);
   const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
   const bool loads_16 =
       Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
-  if (op.has(kAnyDType) || loads_16 || !CudaNeedsWidening(inputs, outputs)) {
+  if (op.has(kAnyDType) || loads_16 || !NeedsWidening(inputs, outputs)) {
     return kernel(context, attrs, inputs, outputs);
   }
-  return RunCudaWidened(kernel, context, attrs, inputs, outputs);
+  return RunWidened(kernel, &CudaCopy, context, attrs, inputs, outputs);
 }
 
 }  // namespace holdfast

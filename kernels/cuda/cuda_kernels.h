@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CUDA kernels, one function Cuda_<op> per row of the op table, in a file
-// of the same name as the CPU's. A row may still lack one: calls of it fail by
-// themselves, MissingCudaOps lists them, and tests/test_cuda_library.py knows
+// of the same name as the CPU's. A row may lack one: such ops run on the host
+// (host_ops.h), MissingCudaOps lists them, and tests/test_cuda_library.py knows
 // how many they are, so that the number only goes down.
 #ifndef HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_
 #define HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_
@@ -39,8 +39,8 @@ const KernelTable& CudaKernels();
 // Ops without a kernel that need one, in the table's order.
 std::vector<std::string> MissingCudaOps();
 
-// Runs an op: the kernel itself, or, for types that it does not compute in,
-// around conversions (widened.h).
+// Runs an op: the kernel itself, the CPU's where there is none, or, for types
+// that it does not compute in, around conversions (widened.h).
 absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs);

@@ -8,19 +8,19 @@
 namespace holdfast {
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
-    CudaLibraries* libraries) {
+    CudaLibraries* libraries, Device* host) {
   cudaStream_t stream = nullptr;
   absl::Status s =
       CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                  "cudaStreamCreate");
   if (!s.ok()) return s;
-  return absl::WrapUnique(new CudaStream(libraries, stream));
+  return absl::WrapUnique(new CudaStream(libraries, host, stream));
 }
 
 CudaStream::~CudaStream() {
   FreeScratch();
   cudaStreamSynchronize(stream_);
-  for (const auto& [point, event] : pending_) cudaEventDestroy(event);
+  for (const Pending& pending : pending_) cudaEventDestroy(pending.event);
   for (cudaEvent_t event : spare_) cudaEventDestroy(event);
   cudaStreamDestroy(stream_);
 }
@@ -79,20 +79,33 @@ absl::Status CudaStream::LaunchStatus() {
 
 // ---- points
 
-void CudaStream::NoteError(cudaError_t error, const char* what) {
-  if (status_.ok()) status_ = CudaStatus(error, what);
+void CudaStream::NoteOp(const char* name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  trail_.Note(name);
 }
 
+void CudaStream::NoteError(cudaError_t error, const char* what) {
+  if (error == cudaSuccess || !status_.ok()) return;
+  const std::string suspects = trail_.Since(ops_done_);
+  status_ = CudaStatus(
+      error, suspects.empty() ? what : absl::StrCat("one of ", suspects));
+}
+
+void CudaStream::PassFirst(cudaError_t error) {
+  const Pending first = pending_.front();
+  pending_.pop_front();
+  NoteError(error, "the work before");
+  if (error == cudaSuccess) ops_done_ = first.ops;
+  passed_ = first.point;
+  spare_.push_back(first.event);
+}
+
+// A device that failed does no more work: its points have passed.
 void CudaStream::Poll() {
   while (!pending_.empty()) {
-    const auto [point, event] = pending_.front();
-    const cudaError_t error = cudaEventQuery(event);
+    const cudaError_t error = cudaEventQuery(pending_.front().event);
     if (error == cudaErrorNotReady) return;
-    // A device that failed does no more work: its points have passed.
-    NoteError(error, "the work before");
-    passed_ = point;
-    spare_.push_back(event);
-    pending_.pop_front();
+    PassFirst(error);
   }
 }
 
@@ -112,10 +125,12 @@ uint64_t CudaStream::RecordPoint() {
     // Without an event there is nothing to ask: wait here.
     NoteError(error, "cudaEventRecord");
     if (event != nullptr) spare_.push_back(event);
-    NoteError(cudaStreamSynchronize(stream_), "the work before");
+    error = cudaStreamSynchronize(stream_);
+    NoteError(error, "the work before");
+    if (error == cudaSuccess) ops_done_ = trail_.count();
     return 0;
   }
-  pending_.push_back({++recorded_, event});
+  pending_.push_back({++recorded_, trail_.count(), event});
   return recorded_;
 }
 
@@ -129,11 +144,7 @@ bool CudaStream::PointPassed(uint64_t point) {
 void CudaStream::WaitPoint(uint64_t point) {
   std::lock_guard<std::mutex> lock(mutex_);
   while (passed_ < point && !pending_.empty()) {
-    const auto [first, event] = pending_.front();
-    NoteError(cudaEventSynchronize(event), "the work before");
-    passed_ = first;
-    spare_.push_back(event);
-    pending_.pop_front();
+    PassFirst(cudaEventSynchronize(pending_.front().event));
   }
 }
 
@@ -146,6 +157,7 @@ absl::Status CudaStream::Synchronize() {
   const cudaError_t error = cudaStreamSynchronize(stream_);
   std::lock_guard<std::mutex> lock(mutex_);
   NoteError(error, "the work before");
+  if (error == cudaSuccess) ops_done_ = trail_.count();
   return status_;
 }
 

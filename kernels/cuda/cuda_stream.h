@@ -23,14 +23,15 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_libraries.h"
+#include "kernels/cuda/op_trail.h"
 
 namespace holdfast {
 
 class CudaStream final : public CudaContext {
  public:
-  // `libraries` must outlive it.
+  // `libraries` and `host` must outlive it.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(
-      CudaLibraries* libraries);
+      CudaLibraries* libraries, Device* host);
   // Waits for what is enqueued.
   ~CudaStream() override;
 
@@ -40,6 +41,7 @@ class CudaStream final : public CudaContext {
   void* Scratch(size_t bytes) override;
   void* stream() const override { return stream_; }
   CudaLibraries& libraries() override { return *libraries_; }
+  Device* host() override { return host_; }
   absl::Status CopyToHost(void* host, const void* device,
                           size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host,
@@ -48,6 +50,8 @@ class CudaStream final : public CudaContext {
   absl::Status FillBytes(void* device, uint8_t value, size_t bytes) override;
   absl::Status LaunchStatus() override;
 
+  // Begins an op, which an error may then be said to come from.
+  void NoteOp(const char* name);
   // Ends a kernel function: its scratch memory is free for the next one.
   void FreeScratch();
 
@@ -61,20 +65,31 @@ class CudaStream final : public CudaContext {
   absl::Status Synchronize();
 
  private:
-  CudaStream(CudaLibraries* libraries, cudaStream_t stream)
-      : libraries_(libraries), stream_(stream) {}
+  CudaStream(CudaLibraries* libraries, Device* host, cudaStream_t stream)
+      : libraries_(libraries), host_(host), stream_(stream) {}
   // REQUIRES: mutex_ held. Drops events that have passed.
   void Poll();
   void NoteError(cudaError_t error, const char* what);
 
   CudaLibraries* const libraries_;
+  Device* const host_;
   const cudaStream_t stream_;
   std::vector<void*> scratch_;  // of the kernel function that runs
 
   std::mutex mutex_;  // guards what follows
-  std::deque<std::pair<uint64_t, cudaEvent_t>> pending_;
+  struct Pending {
+    uint64_t point;
+    uint64_t ops;  // noted before it
+    cudaEvent_t event;
+  };
+  // REQUIRES: mutex_ held, pending_ not empty. The first is over.
+  void PassFirst(cudaError_t error);
+
+  std::deque<Pending> pending_;
   std::vector<cudaEvent_t> spare_;
   uint64_t recorded_ = 0, passed_ = 0;
+  OpTrail trail_;
+  uint64_t ops_done_ = 0;  // of the trail's, without an error
   absl::Status status_;
 };
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/stored_dispatch.h"
 #include "kernels/element_convert.h"
 #include "kernels/number_operand.h"
 #include "ops/dtype.h"
@@ -132,24 +132,6 @@ struct Operand {
     StoreAs<T>(dtype, data, offset, element);
   }
 };
-
-// All types as they are stored.
-template <typename F>
-inline auto DispatchStored(DType dtype, F&& fn)
-    -> decltype(fn(TypeTag<float>{})) {
-  switch (dtype) {
-    case DType::kInt8:
-      return fn(TypeTag<int8_t>{});
-    case DType::kInt16:
-      return fn(TypeTag<int16_t>{});
-    case DType::kFloat16:
-      return fn(TypeTag<Float16>{});
-    case DType::kBFloat16:
-      return fn(TypeTag<BFloat16>{});
-    default:
-      return DispatchWithComplex(dtype, fn);
-  }
-}
 
 // The real floating point types as they are stored.
 template <typename F>

@@ -11,7 +11,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
-#include "kernels/cuda/products.h"
+#include "kernels/cuda/run_products.h"
 
 namespace holdfast {
 namespace {

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// group_norm and batch_norm with their gradients. Both see a tensor as
-// [lines, inner], lines being samples times channels: statistics are over the
-// lines of a group (adjacent ones) or of a channel (one per sample).
+// group_norm, of which layer normalisation is a case, and its gradient.
 #include <cmath>
 
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/norm_sums.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
@@ -38,23 +37,6 @@ GroupLayout GroupLayoutOf(const Attrs& attrs, const TensorSpec& input) {
   l.channels = input.shape[1] / l.groups;
   for (int d = 2; d < rank; ++d) l.inner *= input.shape[d];
   return l;
-}
-
-// Two sums at once.
-struct TwoSums {
-  double first, second;
-};
-struct AddSums {
-  using Acc = TwoSums;
-  static HOLDFAST_HD Acc Init() { return {0, 0}; }
-  static HOLDFAST_HD Acc Combine(Acc a, Acc b) {
-    return {a.first + b.first, a.second + b.second};
-  }
-};
-
-template <typename T>
-HOLDFAST_HD T Factor(const T* weight, int64_t c) {
-  return weight == nullptr ? T(1) : weight[c];
 }
 
 template <typename T>
@@ -140,169 +122,35 @@ absl::Status GroupNormBackward(KernelContext& context, const GroupLayout& l,
       });
 }
 
-// [batch, channels, inner].
-struct BatchLayout {
-  int64_t batch = 1, channels = 1, inner = 1;
-  HOLDFAST_HD int64_t At(int64_t c, int64_t j) const {
-    return (j / inner * channels + c) * inner + j % inner;
-  }
-  int64_t count() const { return batch * inner; }
-};
-
-BatchLayout BatchLayoutOf(const TensorSpec& spec) {
-  BatchLayout l;
-  l.batch = spec.shape[0];
-  l.channels = spec.shape[1];
-  for (int d = 2; d < spec.rank(); ++d) l.inner *= spec.shape[d];
-  return l;
-}
-
-template <typename T>
-absl::Status BatchNorm(KernelContext& context, const BatchLayout& l, const T* x,
-                       const T* weight, const T* bias, const T* running_mean,
-                       const T* running_var, double eps, T* out, T* means,
-                       T* vars) {
-  const double count = static_cast<double>(l.count());
-  absl::Status s;
-  if (running_mean != nullptr) {
-    s = ForEach(context, l.channels, [=] HOLDFAST_LAMBDA(int64_t c) {
-      means[c] = running_mean[c];
-      vars[c] = running_var[c];
-    });
-  } else {
-    s = ReduceRows<MomentsOf<T>>(
-        context, l.channels, l.count(), l.inner == 1,
-        [=] HOLDFAST_LAMBDA(int64_t c, int64_t j) {
-          return MomentsOf<T>::One(x[l.At(c, j)]);
-        },
-        [=] HOLDFAST_LAMBDA(int64_t c, Moments m) {
-          means[c] = static_cast<T>(m.mean);
-          vars[c] = static_cast<T>(m.squares / count);
-        });
-  }
-  if (!s.ok()) return s;
-  return ForEach(
-      context, l.count() * l.channels, [=] HOLDFAST_LAMBDA(int64_t i) {
-        const int64_t c = i / l.inner % l.channels;
-        const T rstd = static_cast<T>(1 / std::sqrt(vars[c] + eps));
-        const T shift = bias == nullptr ? T(0) : bias[c];
-        out[i] = (x[i] - means[c]) * (rstd * Factor(weight, c)) + shift;
-      });
-}
-
-template <typename T>
-absl::Status BatchNormBackward(KernelContext& context, const BatchLayout& l,
-                               const T* g, const T* x, const T* weight,
-                               const T* means, const T* vars, double eps,
-                               bool training, T* out, T* weight_grad,
-                               T* bias_grad) {
-  absl::Status s = ReduceRows<AddSums>(
-      context, l.channels, l.count(), l.inner == 1,
-      [=] HOLDFAST_LAMBDA(int64_t c, int64_t j) {
-        const int64_t at = l.At(c, j);
-        const double d = x[at] - means[c];
-        return TwoSums{static_cast<double>(g[at]), g[at] * d};
-      },
-      [=] HOLDFAST_LAMBDA(int64_t c, TwoSums sums) {
-        bias_grad[c] = static_cast<T>(sums.first);
-        weight_grad[c] = static_cast<T>(sums.second / std::sqrt(vars[c] + eps));
-      });
-  if (!s.ok()) return s;
-  const double count = static_cast<double>(l.count());
-  return ForEach(context, l.count() * l.channels,
-                 [=] HOLDFAST_LAMBDA(int64_t i) {
-                   const int64_t c = i / l.inner % l.channels;
-                   const double rstd = 1 / std::sqrt(vars[c] + eps);
-                   const double scale = rstd * Factor(weight, c);
-                   double grad = g[i];
-                   if (training) {
-                     const double d = (x[i] - means[c]) * rstd;
-                     grad -= (bias_grad[c] + d * weight_grad[c]) / count;
-                   }
-                   out[i] = static_cast<T>(grad * scale);
-                 });
-}
-
-// The operands that are there, contiguous and of one type.
-struct Operands {
-  TensorSpec specs[6];
-  TensorView views[6];
-};
-
-absl::Status MakeOperands(KernelContext& context,
-                          absl::Span<const TensorView> inputs, DType dtype,
-                          Operands* in) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].present()) continue;
-    absl::Status s =
-        MakeContiguous(context, inputs[i], dtype, &in->specs[i], &in->views[i]);
-    if (!s.ok()) return s;
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 HOLDFAST_CUDA_KERNEL(group_norm) {
   const TensorSpec& spec = *inputs[0].spec;
   const GroupLayout l = GroupLayoutOf(attrs, spec);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
+  ContiguousOperands<6> in;
+  absl::Status s = in.Make(context, inputs, spec.dtype);
   if (!s.ok()) return s;
   return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    return GroupNorm<T>(context, l, in.views[0].as<T>(), in.views[1].as<T>(),
-                        in.views[2].as<T>(), attrs.Float("eps"),
-                        attrs.Bool("center"), outputs[0].as<T>(),
-                        outputs[1].as<T>(), outputs[2].as<T>());
+    return GroupNorm<T>(context, l, in.as<T>(0), in.as<T>(1), in.as<T>(2),
+                        attrs.Float("eps"), attrs.Bool("center"),
+                        outputs[0].as<T>(), outputs[1].as<T>(),
+                        outputs[2].as<T>());
   });
 }
 
 HOLDFAST_CUDA_KERNEL(group_norm_backward) {
   const TensorSpec& spec = *inputs[1].spec;
   const GroupLayout l = GroupLayoutOf(attrs, spec);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
+  ContiguousOperands<6> in;
+  absl::Status s = in.Make(context, inputs, spec.dtype);
   if (!s.ok()) return s;
   return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    return GroupNormBackward<T>(context, l, in.views[0].as<T>(),
-                                in.views[1].as<T>(), in.views[2].as<T>(),
-                                in.views[3].as<T>(), in.views[4].as<T>(),
+    return GroupNormBackward<T>(context, l, in.as<T>(0), in.as<T>(1),
+                                in.as<T>(2), in.as<T>(3), in.as<T>(4),
                                 attrs.Bool("center"), outputs[0].as<T>(),
                                 outputs[1].as<T>(), outputs[2].as<T>());
-  });
-}
-
-HOLDFAST_CUDA_KERNEL(batch_norm) {
-  const TensorSpec& spec = *inputs[0].spec;
-  const BatchLayout l = BatchLayoutOf(spec);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
-  if (!s.ok()) return s;
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return BatchNorm<T>(context, l, in.views[0].as<T>(), in.views[1].as<T>(),
-                        in.views[2].as<T>(), in.views[3].as<T>(),
-                        in.views[4].as<T>(), attrs.Float("eps"),
-                        outputs[0].as<T>(), outputs[1].as<T>(),
-                        outputs[2].as<T>());
-  });
-}
-
-HOLDFAST_CUDA_KERNEL(batch_norm_backward) {
-  const TensorSpec& spec = *inputs[1].spec;
-  const BatchLayout l = BatchLayoutOf(spec);
-  Operands in;
-  absl::Status s = MakeOperands(context, inputs, spec.dtype, &in);
-  if (!s.ok()) return s;
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return BatchNormBackward<T>(
-        context, l, in.views[0].as<T>(), in.views[1].as<T>(),
-        in.views[2].as<T>(), in.views[3].as<T>(), in.views[4].as<T>(),
-        attrs.Float("eps"), attrs.Bool("training"), outputs[0].as<T>(),
-        outputs[1].as<T>(), outputs[2].as<T>());
   });
 }
 

@@ -13,12 +13,6 @@
 namespace holdfast {
 namespace {
 
-absl::Span<const int64_t> DimsAttr(const Attrs& attrs) {
-  const AttrValue& dims = attrs.Get(0);
-  if (const Dims* list = std::get_if<Dims>(&dims)) return *list;
-  return {};
-}
-
 // Results in the order of the output, which is contiguous, whatever its type.
 template <typename R, typename T>
 absl::Status ReduceTo(KernelContext& context, const DimSplit& split,
@@ -75,7 +69,7 @@ absl::Status Sum(KernelContext& context, const Attrs& attrs,
     if (!s.ok()) return s;
   }
   DimSplit split;
-  absl::Status s = SplitDims(*input.spec, DimsAttr(attrs), &split);
+  absl::Status s = SplitOptional(attrs, *input.spec, &split);
   if (!s.ok()) return s;
   return DispatchStored(input.spec->dtype, [&](auto tag) -> absl::Status {
     return SumAs<typename decltype(tag)::type>(context, split, input, output,
@@ -83,40 +77,44 @@ absl::Status Sum(KernelContext& context, const Attrs& attrs,
   });
 }
 
-template <bool kMax>
-absl::Status Extremes(KernelContext& context, const Attrs& attrs,
-                      const TensorView& input, const TensorView& output) {
+// Reducer<T> over elements stored as T, of any type but complex ones unless
+// kComplex.
+template <template <typename> class Reducer, bool kComplexToo>
+absl::Status Reduce(KernelContext& context, const Attrs& attrs,
+                    const TensorView& input, const TensorView& output) {
   DimSplit split;
-  absl::Status s = SplitDims(*input.spec, DimsAttr(attrs), &split);
+  absl::Status s = SplitOptional(attrs, *input.spec, &split);
   if (!s.ok()) return s;
-  if (split.kept.numel == 0) return absl::OkStatus();
-  if (split.reduced.numel == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[", attrs.schema().name,
-        "] a dimension of size 0 has no largest or smallest element. Got "
-        "input=",
-        input.spec->ToString(), "."));
-  }
   return DispatchStored(input.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
-    if constexpr (kIsComplex<T>) {
+    if constexpr (kIsComplex<T> && !kComplexToo) {
       return UnsupportedDType<absl::Status>();
     } else {
-      return ReduceTo<ExtremeOf<T, kMax>, T>(context, split, input, output);
+      return ReduceTo<Reducer<T>, T>(context, split, input, output);
     }
   });
 }
 
-template <bool kAll>
-absl::Status Truths(KernelContext& context, const Attrs& attrs,
-                    const TensorView& input, const TensorView& output) {
-  DimSplit split;
-  absl::Status s = SplitDims(*input.spec, DimsAttr(attrs), &split);
-  if (!s.ok()) return s;
-  return DispatchStored(input.spec->dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return ReduceTo<TruthOf<T, kAll>, T>(context, split, input, output);
-  });
+template <typename T>
+using AllOf = TruthOf<T, true>;
+template <typename T>
+using AnyOf = TruthOf<T, false>;
+template <typename T>
+using LargestOf = ExtremeOf<T, true>;
+template <typename T>
+using SmallestOf = ExtremeOf<T, false>;
+
+// Of nothing there is no largest element.
+absl::Status CheckNotEmpty(const Attrs& attrs, const TensorView& input,
+                           const TensorView& output) {
+  if (output.spec->numel() == 0 || input.spec->numel() > 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", attrs.schema().name,
+      "] a dimension of size 0 has no largest or smallest element. Got "
+      "input=",
+      input.spec->ToString(), "."));
 }
 
 }  // namespace
@@ -129,7 +127,7 @@ HOLDFAST_CUDA_KERNEL(mean) {
 }
 HOLDFAST_CUDA_KERNEL(nansum) {
   DimSplit split;
-  absl::Status s = SplitDims(*inputs[0].spec, DimsAttr(attrs), &split);
+  absl::Status s = SplitOptional(attrs, *inputs[0].spec, &split);
   if (!s.ok()) return s;
   return DispatchStoredFloat(
       inputs[0].spec->dtype, [&](auto tag) -> absl::Status {
@@ -138,26 +136,23 @@ HOLDFAST_CUDA_KERNEL(nansum) {
       });
 }
 HOLDFAST_CUDA_KERNEL(count_nonzero) {
-  DimSplit split;
-  absl::Status s = SplitDims(*inputs[0].spec, DimsAttr(attrs), &split);
-  if (!s.ok()) return s;
-  return DispatchStored(inputs[0].spec->dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return ReduceTo<NonzeroCountOf<T>, T>(context, split, inputs[0],
-                                          outputs[0]);
-  });
+  return Reduce<NonzeroCountOf, true>(context, attrs, inputs[0], outputs[0]);
 }
 HOLDFAST_CUDA_KERNEL(amax) {
-  return Extremes<true>(context, attrs, inputs[0], outputs[0]);
+  absl::Status s = CheckNotEmpty(attrs, inputs[0], outputs[0]);
+  if (!s.ok()) return s;
+  return Reduce<LargestOf, false>(context, attrs, inputs[0], outputs[0]);
 }
 HOLDFAST_CUDA_KERNEL(amin) {
-  return Extremes<false>(context, attrs, inputs[0], outputs[0]);
+  absl::Status s = CheckNotEmpty(attrs, inputs[0], outputs[0]);
+  if (!s.ok()) return s;
+  return Reduce<SmallestOf, false>(context, attrs, inputs[0], outputs[0]);
 }
 HOLDFAST_CUDA_KERNEL(all) {
-  return Truths<true>(context, attrs, inputs[0], outputs[0]);
+  return Reduce<AllOf, true>(context, attrs, inputs[0], outputs[0]);
 }
 HOLDFAST_CUDA_KERNEL(any) {
-  return Truths<false>(context, attrs, inputs[0], outputs[0]);
+  return Reduce<AnyOf, true>(context, attrs, inputs[0], outputs[0]);
 }
 
 }  // namespace holdfast

@@ -15,6 +15,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/offsets.h"
+#include "ops/attrs.h"
 #include "ops/tensor_spec.h"
 
 namespace holdfast {
@@ -125,6 +126,14 @@ inline absl::Status SplitDims(const TensorSpec& spec,
   };
   split->columns = last(split->kept) < last(split->reduced);
   return absl::OkStatus();
+}
+
+// The dimensions that the call's `dim` names; none names all.
+inline absl::Status SplitOptional(const Attrs& attrs, const TensorSpec& spec,
+                                  DimSplit* split) {
+  const AttrValue& dim = attrs.Get("dim");
+  const Dims* list = std::get_if<Dims>(&dim);
+  return SplitDims(spec, list == nullptr ? Dims() : *list, split);
 }
 
 // Reduces a tensor: load(element) makes an Acc of an element of type T.

@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// sort, topk, kthvalue, median, lexsort: rows of keys whose unsigned order is
+// sort, topk, kthvalue, median, mode: rows of keys whose unsigned order is
 // that of the values, sorted whole; then the places that the op wants.
 #include "kernels/cuda/sort.h"
-
-#include <cstring>
 
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
@@ -13,28 +11,10 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/cuda/sort_keys.h"
 
 namespace holdfast {
 namespace {
-
-// Unsigned numbers in the order of T's values. NaN, whatever its sign, is the
-// greatest; -0 and 0 are equal.
-template <typename T>
-HOLDFAST_HD uint64_t SortKeyOf(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const double x = value == T(0) ? 0.0 : static_cast<double>(value);
-    if (x != x) return ~uint64_t{0};
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    constexpr uint64_t kSign = uint64_t{1} << 63;
-    return bits & kSign ? ~bits : bits | kSign;
-  } else if constexpr (std::is_signed_v<T>) {
-    return static_cast<uint64_t>(static_cast<int64_t>(value)) ^
-           (uint64_t{1} << 63);
-  } else {
-    return static_cast<uint64_t>(value);
-  }
-}
 
 // Rows along one dimension of the input and of outputs that keep it or lack it.
 struct Rows {
@@ -136,10 +116,36 @@ HOLDFAST_HD int64_t MedianPlace(const uint64_t* keys, int64_t n, bool floats,
   return (numbers - 1) / 2;
 }
 
-// kth: a place from 0, or -1 for the median.
+// Where the longest run of equal keys ends, the first one's of several.
+HOLDFAST_HD int64_t ModePlace(const uint64_t* keys, int64_t n) {
+  int64_t longest = 0, end = 0;
+  for (int64_t i = 0, start = 0; i < n; ++i) {
+    if (keys[i] != keys[start]) start = i;
+    if (i - start + 1 > longest) {
+      longest = i - start + 1;
+      end = i;
+    }
+  }
+  return end;
+}
+
+// Which one of a row is wanted.
+struct Wanted {
+  enum Kind { kKth, kMedian, kMode } kind;
+  int64_t kth = 0;  // from 0
+  bool ignore_nan = false;
+
+  HOLDFAST_HD int64_t Place(const uint64_t* keys, int64_t n,
+                            bool floats) const {
+    return kind == kKth    ? kth
+           : kind == kMode ? ModePlace(keys, n)
+                           : MedianPlace(keys, n, floats, ignore_nan);
+  }
+};
+
 template <typename T>
 absl::Status TakeOne(KernelContext& context, const Rows& rows,
-                     const SortedRows& sorted, int64_t kth, bool ignore_nan,
+                     const SortedRows& sorted, const Wanted& wanted,
                      const T* data, T* values, int64_t* indices) {
   const Offsets<3> offsets = rows.offsets;
   const int64_t n = rows.n, step = rows.step;
@@ -148,9 +154,7 @@ absl::Status TakeOne(KernelContext& context, const Rows& rows,
     int64_t at[3];
     offsets.At(row, at);
     const int64_t place =
-        kth >= 0 ? kth
-                 : MedianPlace(order.keys + row * n, n,
-                               std::is_floating_point_v<T>, ignore_nan);
+        wanted.Place(order.keys + row * n, n, std::is_floating_point_v<T>);
     const int64_t from = order.indices[row * n + place];
     values[at[1]] = LoadStored<T>(data, at[0] + from * step);
     indices[at[2]] = from;
@@ -183,26 +187,26 @@ absl::Status First(KernelContext& context, const Attrs& attrs, int64_t k,
 }
 
 template <typename T>
-absl::Status SortOne(KernelContext& context, const Rows& rows, int64_t kth,
-                     bool ignore_nan, const TensorView& input,
+absl::Status SortOne(KernelContext& context, const Rows& rows,
+                     const Wanted& wanted, const TensorView& input,
                      absl::Span<const TensorView> outputs) {
   SortedRows sorted;
   absl::Status s = SortAs<T>(context, rows, false, input.as<T>(), &sorted);
   if (!s.ok()) return s;
-  return TakeOne<T>(context, rows, sorted, kth, ignore_nan, input.as<T>(),
+  return TakeOne<T>(context, rows, sorted, wanted, input.as<T>(),
                     outputs[0].as<T>(), outputs[1].as<int64_t>());
 }
 
-absl::Status One(KernelContext& context, const Attrs& attrs, int64_t kth,
-                 bool ignore_nan, const TensorView& input,
+absl::Status One(KernelContext& context, const Attrs& attrs,
+                 const Wanted& wanted, const TensorView& input,
                  absl::Span<const TensorView> outputs) {
   absl::StatusOr<Rows> rows =
       MakeRows(*input.spec, attrs.Int("dim"), *outputs[0].spec);
   if (!rows.ok()) return rows.status();
   if (rows->count * rows->n == 0) return absl::OkStatus();
   return DispatchDType(input.spec->dtype, [&](auto tag) -> absl::Status {
-    return SortOne<typename decltype(tag)::type>(context, *rows, kth,
-                                                 ignore_nan, input, outputs);
+    return SortOne<typename decltype(tag)::type>(context, *rows, wanted, input,
+                                                 outputs);
   });
 }
 
@@ -219,11 +223,17 @@ HOLDFAST_CUDA_KERNEL(topk) {
 }
 
 HOLDFAST_CUDA_KERNEL(kthvalue) {
-  return One(context, attrs, attrs.Int("k") - 1, false, inputs[0], outputs);
+  return One(context, attrs, {Wanted::kKth, attrs.Int("k") - 1}, inputs[0],
+             outputs);
 }
 
 HOLDFAST_CUDA_KERNEL(median) {
-  return One(context, attrs, -1, attrs.Bool("ignore_nan"), inputs[0], outputs);
+  return One(context, attrs, {Wanted::kMedian, 0, attrs.Bool("ignore_nan")},
+             inputs[0], outputs);
+}
+
+HOLDFAST_CUDA_KERNEL(mode) {
+  return One(context, attrs, {Wanted::kMode}, inputs[0], outputs);
 }
 
 }  // namespace holdfast

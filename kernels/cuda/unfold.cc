@@ -11,18 +11,7 @@ namespace {
 
 Windows WindowsOf(const Attrs& attrs, absl::Span<const int64_t> image) {
   Windows w;
-  for (int i = 0; i < 2; ++i) {
-    WindowAxis& axis = w.axis[1 + i];
-    axis.kernel = attrs.Ints("kernel_size")[i];
-    axis.stride = attrs.Ints("stride")[i];
-    axis.padding = attrs.Ints("padding")[i];
-    axis.dilation = attrs.Ints("dilation")[i];
-    axis.size = image[2 + i];
-    axis.out =
-        (axis.size + 2 * axis.padding - (axis.kernel - 1) * axis.dilation - 1) /
-            axis.stride +
-        1;
-  }
+  for (int i = 0; i < 2; ++i) w.axis[1 + i] = UnfoldAxis(attrs, image, i);
   return w;
 }
 

@@ -2,40 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Windows that slide over the planes of a tensor, along up to three axes: what
-// convolution, pooling and unfolding have in common.
+// convolution and unfolding have in common.
 // Thread-safety: plain values, pure functions.
 #ifndef HOLDFAST_KERNELS_CUDA_WINDOWS_H_
 #define HOLDFAST_KERNELS_CUDA_WINDOWS_H_
 
 #include <cstdint>
 
+#include "kernels/window_axis.h"
 #include "ops/host_device.h"
 
 namespace holdfast {
-
-struct WindowAxis {
-  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
-  int64_t size = 1;  // of the input
-  int64_t out = 1;   // number of windows
-
-  HOLDFAST_HD int64_t Start(int64_t window) const {
-    return window * stride - padding;
-  }
-  // Where a tap of a window is; outside the input if not in [0, size).
-  HOLDFAST_HD int64_t At(int64_t window, int64_t tap) const {
-    return Start(window) + tap * dilation;
-  }
-  HOLDFAST_HD bool Inside(int64_t at) const {
-    return static_cast<uint64_t>(at) < static_cast<uint64_t>(size);
-  }
-  // The window whose tap `tap` is at `at`, or -1.
-  HOLDFAST_HD int64_t WindowOf(int64_t at, int64_t tap) const {
-    const int64_t from = at + padding - tap * dilation;
-    if (from < 0 || from % stride != 0) return -1;
-    const int64_t window = from / stride;
-    return window < out ? window : -1;
-  }
-};
 
 struct Windows {
   WindowAxis axis[3];  // depth, height, width; unused ones are of size 1

@@ -11,14 +11,21 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/widened.h"
 #include "kernels/kernel_table.h"
+#include "kernels/widened.h"
 #include "ops/op_schema.h"
 #include "server/memory/host_memory.h"
 
 namespace holdfast {
 namespace {
+
+absl::Status CopyAll(KernelContext& context, const TensorView& from,
+                     const TensorView& to) {
+  CopyStrided(context, from, to);
+  return absl::OkStatus();
+}
 
 // Scratch memory grows to the largest kernel's need and is reused.
 class CpuKernelContext final : public KernelContext {
@@ -90,7 +97,7 @@ class CpuDevice final : public Device {
         kernels_.kernels[static_cast<int>(attrs.schema().id)];
     absl::Status status =
         !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
-            ? RunWidened(kernel, context_, attrs, inputs, outputs)
+            ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
             : kernel(context_, attrs, inputs, outputs);
     if (context_.used()) context_.Reset();
     return status;

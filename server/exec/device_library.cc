@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view device,
   std::string name;
   DeviceOptions options;
   options.threads = threads;
+  options.make_host = &NewCpuDevice;
   absl::Status status = ParseName(device, &name, &options.index);
   if (!status.ok()) return status;
   if (name == "cpu") {

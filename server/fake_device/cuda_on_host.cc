@@ -19,6 +19,7 @@ namespace {
 // Device memory is host memory here.
 class HostContext final : public CudaContext {
  public:
+  explicit HostContext(Device* host) : host_(host) {}
   ~HostContext() override { FreeScratch(); }
 
   // Filled with what is no number, so that nobody relies on zeros.
@@ -38,6 +39,7 @@ class HostContext final : public CudaContext {
 
   void* stream() const override { return nullptr; }
   CudaLibraries& libraries() override { std::abort(); }
+  Device* host() override { return host_; }
   absl::Status CopyToHost(void* host, const void* device,
                           size_t bytes) override {
     return Copy(host, device, bytes);
@@ -61,6 +63,7 @@ class HostContext final : public CudaContext {
     return absl::OkStatus();
   }
 
+  Device* const host_;
   std::vector<void*> scratch_;
 };
 
@@ -80,9 +83,6 @@ class CudaOnHost final : public Device {
   absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
                       absl::Span<const TensorView> outputs) override {
-    if (!HasKernel(attrs.schema())) {
-      return cpu_->Launch(0, philox, attrs, inputs, outputs);
-    }
     context_.philox = philox;
     absl::Status status = RunCudaOp(context_, attrs, inputs, outputs);
     context_.carried = nullptr;
@@ -94,9 +94,6 @@ class CudaOnHost final : public Device {
                             absl::Span<int64_t> sizes) override {
     context_.FreeScratch();
     context_.carried = nullptr;
-    if (!HasKernel(attrs.schema())) {
-      return cpu_->ComputeSizes(0, attrs, inputs, sizes);
-    }
     return CudaKernels().sizes[static_cast<int>(attrs.schema().id)](
         context_, attrs, inputs, sizes);
   }
@@ -115,15 +112,8 @@ class CudaOnHost final : public Device {
   absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
 
  private:
-  static bool HasKernel(const OpSchema& op) {
-    const int id = static_cast<int>(op.id);
-    const KernelTable& table = CudaKernels();
-    return table.kernels[id] != nullptr &&
-           (!op.has(kDataShape) || table.sizes[id] != nullptr);
-  }
-
   const std::unique_ptr<Device> cpu_ = NewCpuDevice(1);
-  HostContext context_;
+  HostContext context_{cpu_.get()};
 };
 
 }  // namespace

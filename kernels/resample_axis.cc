@@ -3,7 +3,7 @@
 //
 // Positions are computed in the element's type and in PyTorch's order of
 // operations, so that rounding picks the same neighbours.
-#include "kernels/cpu/resample_axis.h"
+#include "kernels/resample_axis.h"
 
 #include <algorithm>
 #include <cmath>

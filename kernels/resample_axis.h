@@ -5,12 +5,14 @@
 // of neighbouring inputs, each with a weight: interpolation, averaging, and the
 // adjoints of both.
 // Thread-safety: plain values; the functions are reentrant.
-#ifndef HOLDFAST_KERNELS_CPU_RESAMPLE_AXIS_H_
-#define HOLDFAST_KERNELS_CPU_RESAMPLE_AXIS_H_
+#ifndef HOLDFAST_KERNELS_RESAMPLE_AXIS_H_
+#define HOLDFAST_KERNELS_RESAMPLE_AXIS_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "ops/attrs.h"
 
 namespace holdfast {
 
@@ -49,6 +51,16 @@ ResampleAxis<T> MakeResampleAxis(const std::string& mode, int64_t in,
 template <typename T>
 ResampleAxis<T> Transposed(const ResampleAxis<T>& axis, int64_t in);
 
+// Axis i of 2 of resample2d, or of its adjoint, from `from` to `to` elements.
+template <typename T>
+ResampleAxis<T> ResampleAxisOf(const Attrs& attrs, int i, int64_t from,
+                               int64_t to, bool adjoint) {
+  const ResampleAxis<T> axis = MakeResampleAxis<T>(
+      attrs.Str("mode"), adjoint ? to : from, adjoint ? from : to,
+      attrs.Bool("align_corners"), attrs.Float(i == 0 ? "scale_h" : "scale_w"));
+  return adjoint ? Transposed(axis, to) : axis;
+}
+
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_RESAMPLE_AXIS_H_
+#endif  // HOLDFAST_KERNELS_RESAMPLE_AXIS_H_

@@ -3,15 +3,13 @@
 //
 // A batch of matrix products as matmul and linear describe it, and how its
 // operands lie for BLAS. Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CUDA_PRODUCTS_H_
-#define HOLDFAST_KERNELS_CUDA_PRODUCTS_H_
+#ifndef HOLDFAST_KERNELS_PRODUCTS_H_
+#define HOLDFAST_KERNELS_PRODUCTS_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
 namespace holdfast {
@@ -25,12 +23,6 @@ struct Products {
 
   int64_t count() const { return NumElements(batch); }
 };
-
-// out = a b, or out + a b with `add`, for all of the batch; integers wrap.
-// Operands and result are of one type; the result is contiguous (matmul.cc).
-absl::Status RunProducts(KernelContext& context, const Products& p,
-                         const TensorView& a, const TensorView& b, bool add,
-                         const TensorView& out);
 
 // A batch dimension of an operand; 0 for missing and for broadcast ones.
 inline int64_t ProductBatchStride(const TensorSpec& spec, int matrix_rank,
@@ -116,17 +108,20 @@ inline Products LinearProducts(const TensorSpec& input,
   return p;
 }
 
-// How a matrix of steps (row, col) lies for a column-major library: as its
-// transpose in rows (`transposed` false: the library sees columns of length
-// `cols`, `ld` apart) or as it is. False: in neither way.
+// How a matrix lies for BLAS: its rows (or, transposed, its columns) are
+// adjacent elements, `ld` apart. BLAS calls the transpose of a row-major matrix
+// column-major: a product of such is that of the operands exchanged.
 struct BlasLayout {
   bool transposed = false;
   int64_t ld = 1;
+
+  char letter() const { return transposed ? 'T' : 'N'; }
 };
 
-// The layout of the transpose of a rows x cols matrix, seen column-major.
-inline bool TransposeLayout(int64_t rows, int64_t cols, int64_t row,
-                            int64_t col, BlasLayout* layout) {
+// The layout of a rows x cols matrix of steps (row, col); false if it lies in
+// neither way.
+inline bool FindBlasLayout(int64_t rows, int64_t cols, int64_t row, int64_t col,
+                           BlasLayout* layout) {
   if (col == 1 || cols == 1) {
     layout->transposed = false;
     layout->ld = rows == 1 ? std::max<int64_t>(cols, 1) : row;
@@ -142,4 +137,4 @@ inline bool TransposeLayout(int64_t rows, int64_t cols, int64_t row,
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CUDA_PRODUCTS_H_
+#endif  // HOLDFAST_KERNELS_PRODUCTS_H_

@@ -4,20 +4,20 @@
 // exp() without branches or calls, for loops that the compiler vectorises.
 // Within 2 ulp; underflows gradually, overflows to infinity, keeps NaN.
 // Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CPU_FAST_EXP_H_
-#define HOLDFAST_KERNELS_CPU_FAST_EXP_H_
+#ifndef HOLDFAST_KERNELS_FAST_EXP_H_
+#define HOLDFAST_KERNELS_FAST_EXP_H_
 
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/vectorised.h"
+#include "ops/host_device.h"
 
 namespace holdfast {
 
 // exp(x) = 2^n * exp(r), |r| <= ln(2) / 2. n is rounded by adding 1.5 * 2^23,
 // which leaves it in the low bits of the sum too. 2^n is applied in two halves
 // since n alone can be out of a float's exponent range.
-HOLDFAST_INLINE float FastExp(float x) {
+HOLDFAST_HD float FastExp(float x) {
   x = x < -104.0f ? -104.0f : x;  // exp is 0 there; NaN compares false
   x = x > 89.0f ? 89.0f : x;      // infinity there
   const float magic = 12582912.0f;
@@ -45,7 +45,7 @@ HOLDFAST_INLINE float FastExp(float x) {
   return p * scale1 * scale2;
 }
 
-HOLDFAST_INLINE double FastExp(double x) {
+HOLDFAST_HD double FastExp(double x) {
   x = x < -746.0 ? -746.0 : x;
   x = x > 710.0 ? 710.0 : x;
   const double magic = 6755399441055744.0;  // 1.5 * 2^52
@@ -82,4 +82,4 @@ HOLDFAST_INLINE double FastExp(double x) {
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_FAST_EXP_H_
+#endif  // HOLDFAST_KERNELS_FAST_EXP_H_

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/widened.h"
+#include "kernels/widened.h"
 
 #include <algorithm>
 #include <deque>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/copy.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -21,7 +20,8 @@ bool IsNarrow(const TensorView& view) {
 // in-place call has its target on both sides.
 class WideOperands {
  public:
-  explicit WideOperands(KernelContext& context) : context_(context) {}
+  WideOperands(KernelContext& context, CopyFn copy)
+      : context_(context), copy_(copy) {}
 
   // `load`: the kernel reads it.
   absl::StatusOr<TensorView> Add(const TensorView& view, bool load) {
@@ -44,18 +44,23 @@ class WideOperands {
           "no scratch memory for ", operand.spec.nbytes(),
           " bytes: ", view.spec->ToString(), " as ", operand.spec.ToString()));
     }
-    if (load) CopyStrided(context_, view, operand.wide);
+    if (load) {
+      if (absl::Status s = copy_(context_, view, operand.wide); !s.ok()) {
+        return s;
+      }
+    }
     return operand.wide;
   }
 
   // After the kernel has written it.
-  void Store(const TensorView& view) {
+  absl::Status Store(const TensorView& view) {
     for (const Operand& operand : operands_) {
       if (operand.narrow.data == view.data &&
           *operand.narrow.spec == *view.spec) {
-        CopyStrided(context_, operand.wide, view);
+        return copy_(context_, operand.wide, view);
       }
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -65,11 +70,13 @@ class WideOperands {
   };
 
   KernelContext& context_;
+  const CopyFn copy_;
   std::deque<Operand> operands_;  // their specs must not move
 };
 
-// Which inputs the op writes: those of its `!` parameters.
-bool Writes(const OpSchema& schema, size_t input, size_t inputs) {
+}  // namespace
+
+bool WritesInput(const OpSchema& schema, size_t input, size_t inputs) {
   const size_t per_list =
       schema.num_lists > 0 ? std::max<size_t>(inputs / schema.num_lists, 1) : 1;
   const size_t slot = input / per_list;
@@ -77,18 +84,16 @@ bool Writes(const OpSchema& schema, size_t input, size_t inputs) {
          schema.params[schema.tensor_params[slot]].mutated;
 }
 
-}  // namespace
-
 bool NeedsWidening(absl::Span<const TensorView> inputs,
                    absl::Span<const TensorView> outputs) {
   return std::any_of(inputs.begin(), inputs.end(), IsNarrow) ||
          std::any_of(outputs.begin(), outputs.end(), IsNarrow);
 }
 
-absl::Status RunWidened(KernelFn kernel, KernelContext& context,
+absl::Status RunWidened(KernelFn kernel, CopyFn copy, KernelContext& context,
                         const Attrs& attrs, absl::Span<const TensorView> inputs,
                         absl::Span<const TensorView> outputs) {
-  WideOperands operands(context);
+  WideOperands operands(context, copy);
   std::vector<TensorView> wide_inputs, wide_outputs;
   for (const TensorView& input : inputs) {
     absl::StatusOr<TensorView> wide = operands.Add(input, /*load=*/true);
@@ -103,14 +108,14 @@ absl::Status RunWidened(KernelFn kernel, KernelContext& context,
   absl::Status status = kernel(context, attrs, wide_inputs, wide_outputs);
   if (!status.ok()) return status;
   for (const TensorView& output : outputs) {
-    if (IsNarrow(output)) operands.Store(output);
+    if (IsNarrow(output)) status.Update(operands.Store(output));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (IsNarrow(inputs[i]) && Writes(attrs.schema(), i, inputs.size())) {
-      operands.Store(inputs[i]);
+    if (IsNarrow(inputs[i]) && WritesInput(attrs.schema(), i, inputs.size())) {
+      status.Update(operands.Store(inputs[i]));
     }
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace holdfast

@@ -5,22 +5,22 @@
 // backward from the values that forward saved. `x` are the input's gates, `r`
 // those of the hidden state (W h + b).
 // Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CPU_RECURRENT_CELLS_H_
-#define HOLDFAST_KERNELS_CPU_RECURRENT_CELLS_H_
+#ifndef HOLDFAST_KERNELS_RECURRENT_CELLS_H_
+#define HOLDFAST_KERNELS_RECURRENT_CELLS_H_
 
 #include <cstdint>
 
-#include "kernels/cpu/fast_exp.h"
-#include "kernels/cpu/vectorised.h"
+#include "kernels/fast_exp.h"
+#include "ops/host_device.h"
 
 namespace holdfast {
 
 template <typename T>
-HOLDFAST_INLINE T CellSigmoid(T x) {
+HOLDFAST_HD T CellSigmoid(T x) {
   return T(1) / (T(1) + FastExp(-x));
 }
 template <typename T>
-HOLDFAST_INLINE T CellTanh(T x) {
+HOLDFAST_HD T CellTanh(T x) {
   return T(2) * CellSigmoid(T(2) * x) - T(1);
 }
 
@@ -43,7 +43,7 @@ struct CellStep {
 // The loop over a sample's units. Cell::Unit(s, j, n) takes unit j of n.
 template <typename T, typename Cell>
 struct CellLoop {
-  static HOLDFAST_INLINE int Run(const CellStep<T>* step, int64_t n) {
+  static HOLDFAST_HD int Run(const CellStep<T>* step, int64_t n) {
     const CellStep<T> s = *step;
 #pragma GCC ivdep
     for (int64_t j = 0; j < n; ++j) Cell::Unit(s, j, n);
@@ -54,7 +54,7 @@ struct CellLoop {
 // Gates i, f, g, o.
 template <typename T>
 struct LstmForward : CellLoop<T, LstmForward<T>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
     const T i = CellSigmoid(s.x[j] + s.r[j]);
     const T f = CellSigmoid(s.x[n + j] + s.r[n + j]);
     const T g = CellTanh(s.x[2 * n + j] + s.r[2 * n + j]);
@@ -74,7 +74,7 @@ struct LstmForward : CellLoop<T, LstmForward<T>> {
 
 template <typename T>
 struct LstmBackward : CellLoop<T, LstmBackward<T>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
     const T i = s.gates[j], f = s.gates[n + j];
     const T g = s.gates[2 * n + j], o = s.gates[3 * n + j];
     const T t = CellTanh(s.cells[j]);
@@ -92,7 +92,7 @@ struct LstmBackward : CellLoop<T, LstmBackward<T>> {
 // Gates r, z, n; saved: r, z, n and the hidden part of n.
 template <typename T>
 struct GruForward : CellLoop<T, GruForward<T>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
     const T r = CellSigmoid(s.x[j] + s.r[j]);
     const T z = CellSigmoid(s.x[n + j] + s.r[n + j]);
     const T hidden = s.r[2 * n + j];
@@ -109,7 +109,7 @@ struct GruForward : CellLoop<T, GruForward<T>> {
 
 template <typename T>
 struct GruBackward : CellLoop<T, GruBackward<T>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
     const T r = s.gates[j], z = s.gates[n + j];
     const T fresh = s.gates[2 * n + j], hidden = s.gates[3 * n + j];
     const T dh = s.hidden_grad[j];
@@ -128,7 +128,7 @@ struct GruBackward : CellLoop<T, GruBackward<T>> {
 
 template <typename T, bool kRelu>
 struct PlainForward : CellLoop<T, PlainForward<T, kRelu>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t) {
     const T a = s.x[j] + s.r[j];
     const T h = kRelu ? (a < T(0) ? T(0) : a) : CellTanh(a);
     s.h[j] = h;
@@ -138,7 +138,7 @@ struct PlainForward : CellLoop<T, PlainForward<T, kRelu>> {
 
 template <typename T, bool kRelu>
 struct PlainBackward : CellLoop<T, PlainBackward<T, kRelu>> {
-  static HOLDFAST_INLINE void Unit(const CellStep<T>& s, int64_t j, int64_t) {
+  static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t) {
     const T y = s.out[j], dh = s.hidden_grad[j];
     s.x_grad[j] = kRelu ? (y > T(0) ? dh : T(0)) : dh * (T(1) - y * y);
     s.hidden_grad[j] = 0;
@@ -147,4 +147,4 @@ struct PlainBackward : CellLoop<T, PlainBackward<T, kRelu>> {
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_RECURRENT_CELLS_H_
+#endif  // HOLDFAST_KERNELS_RECURRENT_CELLS_H_

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix products on the device, for every op that needs some (matmul.cc).
+// Thread-safety: reentrant.
+#ifndef HOLDFAST_KERNELS_CUDA_RUN_PRODUCTS_H_
+#define HOLDFAST_KERNELS_CUDA_RUN_PRODUCTS_H_
+
+#include "absl/status/status.h"
+#include "kernels/kernel.h"
+#include "kernels/products.h"
+
+namespace holdfast {
+
+// out = a b, or out + a b with `add`, for all of the batch; integers wrap.
+// Operands and result are of one type; the result is contiguous.
+absl::Status RunProducts(KernelContext& context, const Products& p,
+                         const TensorView& a, const TensorView& b, bool add,
+                         const TensorView& out);
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_KERNELS_CUDA_RUN_PRODUCTS_H_
