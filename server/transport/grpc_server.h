@@ -23,7 +23,7 @@ class GrpcServer {
   struct Options {
     std::string address;        // "host:port"; port 0: any free one
     bool allow_remote = false;  // else only this host's own addresses
-    TlsFiles tls;               // none: no encryption
+    TlsFiles tls = {};          // none: no encryption
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
