@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One daemon, many clients: shares of the device, latency beside busy neighbours,
-very many sessions.
+"""One daemon, many clients: shares of the device, latency beside busy and hostile
+neighbours, very many sessions.
 
 Clients are processes that use the Python client over shared memory. The parts:
-fairness, interactive, crowd (--only one of them).
+fairness, interactive, hostile, crowd (--only one of them).
 """
 
 import os
@@ -16,10 +16,11 @@ sys.path.insert(0, os.path.dirname(FOLDER))
 import crowd  # noqa: E402
 import daemon  # noqa: E402
 import fairness  # noqa: E402
+import hostile  # noqa: E402
 import peer  # noqa: E402
 import report  # noqa: E402
 
-PARTS = ("fairness", "interactive", "crowd")
+PARTS = ("fairness", "interactive", "hostile", "crowd")
 
 
 def main():
@@ -35,8 +36,11 @@ def main():
         local = "unix:" + d["socket"]
         if "fairness" in parts:
             fairness.equal_clients(r, local, seconds)
+            fairness.weighted_clients(r, seconds)
         if "interactive" in parts:
             fairness.interactive_client(r, local, seconds)
+        if "hostile" in parts:
+            hostile.latency_beside_them(r, d, seconds / 3)
         if "crowd" in parts:
             shrink = 10 if args.quick else 1
             crowd.many_at_once(r, local, d["pid"], 1000 // shrink, 200 // shrink)

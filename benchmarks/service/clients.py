@@ -5,6 +5,7 @@
 reads one line of JSON when it has ended."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,12 +18,13 @@ PERIOD_S = 0.05  # of the interactive client
 class Client:
     """A process in one of the roles below, ready to begin."""
 
-    def __init__(self, role, address, *args):
+    def __init__(self, role, address, *args, **env):
         self.process = subprocess.Popen(
             [sys.executable, __file__, role, address, *map(str, args)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **env},
         )
 
     def wait_until_ready(self):

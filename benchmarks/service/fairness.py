@@ -2,8 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the device is shared out among clients that want all of it."""
 
-import clients
+import os
+import subprocess
+import sys
+import tempfile
 
+import clients
+import daemon
+
+WEIGHTS = (1, 2, 4)
 WIDTH = 512
 
 
@@ -35,6 +42,34 @@ def equal_clients(r, address, seconds):
         target_ratio=0.95,
         higher=True,
     )
+
+
+def weighted_clients(r, seconds):
+    """Three users of different weights, told apart by their tokens."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokens, config = os.path.join(folder, "tokens"), os.path.join(folder, "config")
+        env = [{"HOLDFAST_TOKEN": new_token(f"user{w}", tokens)} for w in WEIGHTS]
+        with open(config, "w") as f:
+            for w in WEIGHTS:
+                f.write(f'user {{ name: "user{w}" limits {{ weight: {w} }} }}\n')
+        with daemon.running(f"--token_file={tokens}", f"--config={config}") as d:
+            started = [clients.Client("train", d["listen"], WIDTH, **e) for e in env]
+            rates = [c["steps_per_s"] for c in clients.run(started, seconds)]
+    share = [rate / sum(rates) * sum(WEIGHTS) / w for rate, w in zip(rates, WEIGHTS)]
+    r.add(
+        "weights 1:2:4: the share farthest from its weight's",
+        max(abs(s - 1) for s in share) * 100,
+        "%",
+        target=5,
+    )
+
+
+def new_token(user, file):
+    command = [sys.executable, "-m", "holdfast", "token", "create", user]
+    out = subprocess.run(
+        [*command, "--file", file], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return out.stdout.strip()
 
 
 def interactive_client(r, address, seconds):
