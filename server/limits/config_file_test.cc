@@ -50,7 +50,7 @@ TEST(ConfigurationTest, AMistakeIsToldWithItsLine) {
       {"default_limits {\n\n idle_seconds: -5 }", "c:3:", "idle"},
       {"user { name: \"x\" }\nuser { name: \"x\" }", "c:2:", "twice"},
       {"user { }", "c:1:", "name"},
-      {"user { name: \"x\" ", "c:1:", "}"},
+      {"user { name: \"x\" ", "c:1:", "Expected"},
   };
   for (const auto& c : kCases) {
     const auto read = ParseConfiguration(c.text, "c");
