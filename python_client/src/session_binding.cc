@@ -52,8 +52,11 @@ PyObject* SessionClose(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   const std::shared_ptr<Session> session =
       reinterpret_cast<PySession*>(self)->session;
-  if (CurrentSession() == session) SetCurrentSession(nullptr);
-  return FromStatus(CloseUnlocked(session, keep != 0));
+  const absl::Status status = CloseUnlocked(session, keep != 0);
+  if (session->closed() && CurrentSession() == session) {
+    SetCurrentSession(nullptr);
+  }
+  return FromStatus(status);
 }
 
 PyObject* SessionSynchronize(PyObject* self, PyObject*) {
@@ -136,6 +139,9 @@ PyObject* Device(PyObject* self, void*) {
 }
 PyObject* Server(PyObject* self, void*) {
   return Text(SessionOf(self).server());
+}
+PyObject* Attached(PyObject* self, void*) {
+  return PyBool_FromLong(SessionOf(self).attached());
 }
 PyObject* Closed(PyObject* self, void*) {
   return PyBool_FromLong(SessionOf(self).closed());
@@ -238,6 +244,8 @@ PyGetSetDef g_properties[] = {
      nullptr},
     {"_op_sequence", OpSequence, nullptr, "Commands submitted so far.",
      nullptr},
+    {"attached", Attached, nullptr,
+     "True if an earlier program left the session: see kept().", nullptr},
     {"closed", Closed, nullptr, "True once the session has ended.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -255,18 +263,21 @@ PyType_Spec g_spec = {"holdfast.Session", sizeof(PySession), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       g_slots};
 
-// (address, session name, attach, grace seconds, timeout seconds, default)
+// (address, session name, attach, attach if nobody uses it, grace seconds,
+// timeout seconds, default)
 PyObject* ConnectFunction(PyObject*, PyObject* args) {
   const char* address = "";
   const char* name = "";
   int attach = 0;
+  int attach_if_away = 0;
   int make_default = 1;
   ConnectOptions options;
-  if (!PyArg_ParseTuple(args, "sspddp", &address, &name, &attach,
-                        &options.grace_seconds, &options.timeout_seconds,
-                        &make_default)) {
+  if (!PyArg_ParseTuple(args, "ssppddp", &address, &name, &attach,
+                        &attach_if_away, &options.grace_seconds,
+                        &options.timeout_seconds, &make_default)) {
     return nullptr;
   }
+  options.attach_if_away = attach_if_away != 0;
   options.address = address;
   options.session_name = name;
   options.attach = attach != 0;
