@@ -6,7 +6,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/connection.h"
 #include "client/default_address.h"
 #include "client/grpc_connection.h"
@@ -18,6 +20,9 @@
 
 namespace holdfast::client {
 namespace {
+
+// In the daemon's answer: it is worth while to ask again.
+constexpr char kBeingLoaded[] = "is being loaded";
 
 absl::StatusOr<std::shared_ptr<Session>> OpenLocal(
     const ConnectOptions& options, std::unique_ptr<LocalSocket> socket,
@@ -41,9 +46,7 @@ std::unique_ptr<LocalSocket> FindRunning(const std::string& path) {
   return *std::move(socket);
 }
 
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
+absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
     const ConnectOptions& options) {
   absl::StatusOr<Target> target = ParseAddress(options.address);
   if (!target.ok()) return target.status();
@@ -94,6 +97,25 @@ absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
   if (!socket.ok()) return socket.status();
   const std::string path = (*daemon)->socket();
   return OpenLocal(options, *std::move(socket), path, *std::move(daemon));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
+    const ConnectOptions& options) {
+  // A daemon that has just started may still load the session.
+  constexpr absl::Duration kRetry = absl::Milliseconds(200);
+  const absl::Time deadline =
+      absl::Now() + absl::Seconds(options.timeout_seconds);
+  while (true) {
+    absl::StatusOr<std::shared_ptr<Session>> session = ConnectOnce(options);
+    if (session.ok() || !absl::IsUnavailable(session.status()) ||
+        !absl::StrContains(session.status().message(), kBeingLoaded) ||
+        absl::Now() + kRetry > deadline) {
+      return session;
+    }
+    absl::SleepFor(kRetry);
+  }
 }
 
 }  // namespace holdfast::client

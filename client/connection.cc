@@ -33,6 +33,7 @@ wire::HelloRequest MakeHello(const ConnectOptions& options) {
   hello.set_op_fingerprint(OpTableFingerprint());
   hello.set_session_name(options.session_name);
   hello.set_attach(options.attach);
+  hello.set_attach_if_away(options.attach_if_away);
   hello.set_grace_seconds(options.grace_seconds);
   return hello;
 }

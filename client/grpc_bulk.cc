@@ -157,6 +157,10 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
       absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
   wire::GoodbyeReply reply;
   const grpc::Status status = stub()->Goodbye(&context, request, &reply);
+  // A session without a name cannot be left: it goes on.
+  if (keep && status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
+    return FromGrpc(status);
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   End(absl::FailedPreconditionError(absl::StrCat(
       "[session] the session at ", address_, " is closed. Connect again.")));

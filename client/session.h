@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "client/credentials.h"
 #include "client/profile.h"
+#include "client/published.h"
 #include "client/random_stream.h"
 #include "client/tensor.h"
 #include "client/user_code.h"
@@ -38,7 +39,9 @@ struct ConnectOptions {
   // else a running local daemon, else a private daemon of this process.
   std::string address;
   std::string session_name;  // names the session, or with `attach` finds it
-  bool attach = false;
+  bool attach = false;       // it must be there
+  // Attach if it is there and no program uses it, else open a new one.
+  bool attach_if_away = false;
   double grace_seconds = 60;    // see HelloRequest
   double timeout_seconds = 10;  // to connect, and to reconnect after a cut
   Credentials credentials;      // over gRPC; see FindCredentials
@@ -204,6 +207,26 @@ class Session : public std::enable_shared_from_this<Session> {
                                             TensorSpec spec,
                                             bool release_hold) = 0;
 
+  // ---- named tensors of the daemon. All of these wait for the answer.
+
+  // Makes the next version of a name from tensors by key: copies, which nobody
+  // can write, unless the options say otherwise.
+  virtual absl::StatusOr<Published> Publish(
+      const std::string& name,
+      absl::Span<const std::pair<std::string, Tensor>> tensors,
+      const PublishOptions& options,
+      const std::function<bool()>& interrupted) = 0;
+  // A version's tensors, leaves; 0: the latest. `owner` "": this user's.
+  virtual absl::StatusOr<Found> Lookup(
+      const std::string& name, uint64_t version, const std::string& owner,
+      const std::function<bool()>& interrupted) = 0;
+  // The name goes; what readers hold stays.
+  virtual absl::Status Unpublish(const std::string& name,
+                                 const std::function<bool()>& interrupted) = 0;
+  // The latest versions of all names that this user may look up.
+  virtual absl::StatusOr<std::vector<Published>> ListPublished(
+      const std::function<bool()>& interrupted) = 0;
+
   // ---- profiling
 
   // Notes from now on what is submitted and executed. Over gRPC it waits for
@@ -239,6 +262,8 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual const std::string& address() const = 0;
   virtual const std::string& device() const = 0;  // "cpu"
   virtual const std::string& server() const = 0;  // "holdfastd 0.1.0"
+  // To a session that an earlier program left.
+  virtual bool attached() const = 0;
   virtual bool closed() const = 0;
   // This process was forked from the one that opened the session.
   virtual bool forked() const = 0;

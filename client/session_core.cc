@@ -364,7 +364,10 @@ absl::Status SessionCore::Close(bool keep) {
     // call's.
     if (!absl::IsCancelled(status)) status = absl::OkStatus();
   }
-  status.Update(connection_->Goodbye(keep));
+  const absl::Status goodbye = connection_->Goodbye(keep);
+  // A session without a name stays as it is: nothing is lost by the mistake.
+  if (keep && absl::IsInvalidArgument(goodbye)) return goodbye;
+  status.Update(goodbye);
   End(absl::FailedPreconditionError(absl::StrCat(
       "[session] the session at ", address_, " is closed. Connect again.")));
   connection_->Wake();

@@ -100,6 +100,19 @@ class SessionCore final : public Session {
   absl::StatusOr<Tensor> OpenShared(const std::string& token, TensorSpec spec,
                                     bool release_hold) override;
 
+  absl::StatusOr<Published> Publish(
+      const std::string& name,
+      absl::Span<const std::pair<std::string, Tensor>> tensors,
+      const PublishOptions& options,
+      const std::function<bool()>& interrupted) override;
+  absl::StatusOr<Found> Lookup(
+      const std::string& name, uint64_t version, const std::string& owner,
+      const std::function<bool()>& interrupted) override;
+  absl::Status Unpublish(const std::string& name,
+                         const std::function<bool()>& interrupted) override;
+  absl::StatusOr<std::vector<Published>> ListPublished(
+      const std::function<bool()>& interrupted) override;
+
   absl::Status StartProfile(const ProfileOptions& options,
                             const std::function<bool()>& interrupted) override;
   absl::StatusOr<Profile> StopProfile(
@@ -118,6 +131,7 @@ class SessionCore final : public Session {
   const std::string& address() const override { return address_; }
   const std::string& device() const override { return hello_.device(); }
   const std::string& server() const override { return hello_.server(); }
+  bool attached() const override { return hello_.attached(); }
   bool closed() const override { return !usable(); }
   bool forked() const override { return ForkGeneration() != fork_generation_; }
   const std::string& token() const override { return hello_.session_token(); }
@@ -135,6 +149,8 @@ class SessionCore final : public Session {
     bool profile = false;     // a ProfileChunk's bytes
     bool share = false;       // a token
     bool held_share = false;  // with `share`: Read.hold
+    bool names = false;       // a NameReply's bytes
+    bool abandoned = false;   // with `names`: its wait was interrupted
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
     Tensor copy;                       // a placed read of a copy of it
@@ -306,6 +322,15 @@ class SessionCore final : public Session {
 
   // Unimplemented: the daemon is too old to share tensors.
   absl::Status CheckShares() const;  // session_sharing.cc
+
+  // ---- session_publish.cc
+  absl::StatusOr<wire::NameReply> AskNames(
+      wire::NameRequest request, const std::function<bool()>& interrupted);
+  // Lets go of what an interrupted lookup opened.
+  void ReleaseFound(const wire::ReadResult& result);
+  // May the op write what it writes?
+  absl::Status CheckNotPublished(const OpSchema& op,
+                                 absl::Span<const Tensor> inputs) const;
 
   // ---- session_reads.cc
   // One turn of a waiting thread: takes in events, or lets another do it.

@@ -25,6 +25,7 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   const OpSchema& schema = attrs.schema();
   absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
   bool exported = false;
+  bool published = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) continue;
     absl::Status owner = CheckOwner(schema.name, inputs[i]);
@@ -35,6 +36,11 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     }
     specs[i] = &inputs[i]->spec();
     exported |= inputs[i]->storage()->exported();
+    published |= inputs[i]->storage()->memory().read_only != nullptr;
+  }
+  if (ABSL_PREDICT_FALSE(published && (inplace || schema.has(kMutates)))) {
+    absl::Status writable = CheckNotPublished(schema, inputs);
+    if (!writable.ok()) return writable;
   }
   OutputSpecs inferred;
   absl::Status status = InferOp(attrs, specs, inplace, &inferred);

@@ -174,6 +174,10 @@ absl::StatusOr<ReadValue> SessionCore::FinishRead(
       }
     }
     const auto mine = reads_.find(id);
+    if (!failure.ok() && mine->second->names) {
+      mine->second->abandoned = true;  // its answer may bring handles
+      return failure;
+    }
     taken = std::move(mine->second);
     reads_.erase(mine);
   }
@@ -267,8 +271,14 @@ void SessionCore::HandleEvent(wire::Event event) {
     calls_.push_back(std::move(*event.mutable_call()));
     read_done_.notify_all();
   } else if (event.has_read()) {
-    std::lock_guard<std::mutex> lock(reads_mutex_);
+    std::unique_lock<std::mutex> lock(reads_mutex_);
     const auto found = reads_.find(event.read().id());
+    if (found != reads_.end() && found->second->abandoned) {
+      reads_.erase(found);
+      lock.unlock();
+      ReleaseFound(event.read());
+      return;
+    }
     if (found == reads_.end()) {  // its wait was interrupted
       if (event.read().download() != 0) {
         connection_->Discard(event.read().download());
@@ -294,7 +304,8 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
     value->spec = *std::move(spec);
     return absl::OkStatus();
   }
-  if (read.profile || read.share) {  // however many bytes they are
+  if (read.profile || read.share ||
+      read.names) {  // however many bytes they are
     read.spec = ContiguousSpec(DType::kUInt8,
                                {static_cast<int64_t>(result.data().size())});
   }

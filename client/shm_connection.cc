@@ -331,7 +331,8 @@ absl::Status ShmConnection::Goodbye(bool keep) {
   request.mutable_goodbye()->set_session_token(hello_.session_token());
   request.mutable_goodbye()->set_keep(keep);
   absl::Status status = socket_->Call(request, Deadline()).status();
-  closed_ = true;
+  // A session without a name cannot be left: it goes on.
+  closed_ = !(keep && absl::IsInvalidArgument(status));
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/types/span.h"
 #include "client/graph.h"
@@ -50,6 +51,8 @@ struct StorageState final : public RefCounted {
 
   // Memory of another session, which is read by copy: it cannot be mapped.
   bool foreign = false;
+  // The name that it is published as, where nobody may write it; else null.
+  std::shared_ptr<const std::string> read_only;
   // Another session may have it.
   std::atomic<bool> shared{false};
 

@@ -33,6 +33,7 @@
 #include "server/log/log.h"
 #include "server/process.h"
 #include "server/session/session_registry.h"
+#include "server/state/durable_state.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/local_server.h"
 #include "server/transport/shm_connection.h"
@@ -86,6 +87,10 @@ ABSL_FLAG(uint64_t, max_sessions, 10000, "sessions at a time");
 ABSL_FLAG(double, grace_max_seconds, 3600,
           "longest time that a session may outlive its connection by; "
           "detached sessions stay until somebody ends them");
+ABSL_FLAG(
+    std::string, state_dir, "",
+    "folder for what is to survive the daemon: durable named tensors, and "
+    "on SIGTERM sessions with a name; empty: nothing does");
 ABSL_FLAG(bool, exit_with_parent, false,
           "end when the process that started the daemon ends");
 ABSL_FLAG(std::string, log_level, "info",
@@ -107,6 +112,8 @@ constexpr char kUsage[] =
 
 // Longest time from a signal to the end of the process.
 constexpr int kLongestEndSeconds = 10;
+// Longest time for what clients have sent, before sessions are saved.
+constexpr absl::Duration kLongestDrain = absl::Seconds(30);
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
 
 int Fail(const absl::Status& status) {
@@ -183,6 +190,26 @@ absl::StatusOr<std::shared_ptr<Authenticator>> MakeAuthenticator() {
   return Authenticator::Create(std::move(options));
 }
 
+// Ends when they are on the disk, however long that takes: whoever has no time
+// for it sends SIGKILL.
+void SaveSessions(SessionRegistry* registry, Worker* worker,
+                  DurableState* state) {
+  // From now on the end of a session is not its user's doing.
+  registry->set_archive(nullptr);
+  std::vector<KeptTensors> all = registry->TakeKept(kLongestDrain);
+  for (const KeptTensors& kept : all) {
+    const absl::Status status = state->SaveSession(kept);
+    if (status.ok()) {
+      spdlog::info("state: session '{}' saved: {} tensors", kept.session,
+                   kept.items.size());
+    } else {
+      spdlog::error("state: session '{}' is lost: {}", kept.session,
+                    std::string(status.message()));
+    }
+  }
+  worker->Run([&] { all.clear(); });
+}
+
 absl::Status Serve(EndOfService* end) {
   int threads = absl::GetFlag(FLAGS_threads);
   if (threads <= 0) threads = DefaultThreads();
@@ -209,6 +236,13 @@ absl::Status Serve(EndOfService* end) {
                  std::string(device->name()), missing.size(),
                  absl::StrJoin(missing, ", "));
   }
+  std::unique_ptr<DurableState> state;
+  if (!absl::GetFlag(FLAGS_state_dir).empty()) {
+    absl::StatusOr<std::unique_ptr<DurableState>> found =
+        DurableState::Open(absl::GetFlag(FLAGS_state_dir));
+    if (!found.ok()) return found.status();
+    state = *std::move(found);
+  }
   Worker worker({});
   SessionRegistry registry(device.get(), &worker, limits, *trust);
   if (const std::string config = absl::GetFlag(FLAGS_config); !config.empty()) {
@@ -216,6 +250,8 @@ absl::Status Serve(EndOfService* end) {
     if (!configured.ok()) return configured;
   }
   worker.Start([&registry] { registry.ExpireSessions(absl::Now()); });
+
+  if (state != nullptr) state->Start(device.get(), &worker, &registry);
 
   absl::Status status;
   std::unique_ptr<GrpcServer> grpc;
@@ -267,8 +303,10 @@ absl::Status Serve(EndOfService* end) {
       reload = [&registry] { registry.Reload().IgnoreError(); };
     }
     spdlog::info("ending: {}", end->Wait(reload));
+    if (state != nullptr) SaveSessions(&registry, &worker, state.get());
     ExitAtTheLatestIn(kLongestEndSeconds);
   }
+  if (state != nullptr) state->Stop();
   // Sessions first, while their clients can still be told.
   registry.Shutdown();
   if (grpc != nullptr) grpc->Stop(kStreamGrace);

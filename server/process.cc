@@ -76,6 +76,7 @@ void RaiseDescriptorLimit() {
 EndOfService::EndOfService(bool with_parent) {
   // A peer that is gone is an error of one write.
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);

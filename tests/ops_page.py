@@ -96,7 +96,11 @@ OWN_TESTS = {
         get_rng_state initial_seed manual_seed seed set_rng_state
         """,
     "python_client/tests/test_sessions.py": """
-        connect current_session disconnect keep kept set_default_session synchronize
+        connect current_session detach disconnect keep kept set_default_session
+        synchronize
+        """,
+    "python_client/tests/test_named_tensors.py": """
+        lookup publish published unpublish
         """,
     "python_client/tests/test_printing.py": "set_printoptions",
     "python_client/tests/test_numpy_bridge.py": "empty_numpy",

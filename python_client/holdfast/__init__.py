@@ -29,6 +29,7 @@ from holdfast import (  # noqa: F401
     masks,
     memory,
     missing,
+    named_tensors,
     products,
     random,
     reductions,

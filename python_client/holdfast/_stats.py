@@ -41,6 +41,10 @@ _REPLY = {
     4: ("memory_limit_bytes", int),
     5: ("sessions", _SESSION),
     6: ("ops", _OP),
+    20: ("published_names", int),
+    21: ("published_bytes", int),
+    22: ("state_bytes", int),
+    23: ("state_bytes_loaded", int),
 }
 
 

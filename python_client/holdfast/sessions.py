@@ -15,7 +15,7 @@ def connect(
     address=None,
     *,
     session=None,
-    attach=False,
+    attach=None,
     grace=60.0,
     timeout=10.0,
     default=True,
@@ -33,8 +33,12 @@ def connect(
     address   "host:port" (gRPC) or "unix:/path" (shared memory). None: what
               HOLDFAST_ADDRESS names, else a daemon that runs on this machine,
               else a private one that ends with this program.
-    session   a name for the session; with attach the name of the session to
-              take over, whose kept tensors kept() then returns.
+    session   a name for the session. If a program left a session of that name
+              (detach(), or a lost connection), this one goes on with it: its
+              `attached` is True, and kept() returns what is kept there. Else it
+              is new.
+    attach    True: the session must be there, and is taken over from a program
+              that still uses it. False: it must be new.
     grace     seconds that the session outlives a lost connection; negative:
               until somebody attaches to it or ends it.
     timeout   seconds to connect, and to reconnect after a cut.
@@ -59,7 +63,8 @@ def connect(
     return _C.connect(
         address or "",
         session or "",
-        attach,
+        bool(attach),
+        attach is None and bool(session),
         float(grace),
         float(timeout),
         default,
@@ -78,6 +83,21 @@ def disconnect(keep=False):
     session = _C.current_session()
     if session is not None:
         session.close(keep=keep)
+
+
+@function
+def detach():
+    """Leaves the default session on the daemon, under its name, with what it keeps.
+
+    Everything submitted is done first. connect(session=name) goes on with it: from
+    this program or another one, on this machine or another. Tensors that are to be
+    there then must have been kept with keep(). RuntimeError: the session has no
+    name; it stays as it is.
+    """
+    session = _C.current_session()
+    if session is None:
+        raise RuntimeError("detach() needs a session: connect(session=name) first")
+    session.close(keep=True)
 
 
 @function
@@ -103,7 +123,7 @@ def keep(name, value):
 
     value is a tensor, a (nested) dict of tensors such as a state_dict, a
     module (its state_dict), or None to drop what the name holds. A later
-    program gets them with connect(session=..., attach=True) and kept().
+    program gets them with connect(session=...) and kept().
     """
     session = _C.default_session()
     if hasattr(value, "state_dict"):

@@ -11,6 +11,7 @@
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/op_function.h"
+#include "python_client/src/publish_binding.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/sharing_binding.h"
@@ -48,6 +49,10 @@ PyMethodDef* ModuleFunctions() {
       {"remove_hook", RemoveHook, METH_VARARGS, nullptr},
       {"share", Share, METH_VARARGS, nullptr},
       {"open_shared", OpenShared, METH_VARARGS, nullptr},
+      {"publish", Publish, METH_VARARGS, nullptr},
+      {"lookup", Lookup, METH_VARARGS, nullptr},
+      {"unpublish", Unpublish, METH_VARARGS, nullptr},
+      {"published", ListPublished, METH_NOARGS, nullptr},
       {"restore_output", RestoreOutput, METH_VARARGS, nullptr},
       {"grad", Grad, METH_VARARGS, nullptr},
       {"depends_on_others", DependsOnOthers, METH_VARARGS, nullptr},

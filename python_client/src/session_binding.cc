@@ -53,8 +53,11 @@ PyObject* SessionClose(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   const std::shared_ptr<Session> session =
       reinterpret_cast<PySession*>(self)->session;
-  if (CurrentSession() == session) SetCurrentSession(nullptr);
-  return FromStatus(CloseUnlocked(session, keep != 0));
+  const absl::Status status = CloseUnlocked(session, keep != 0);
+  if (session->closed() && CurrentSession() == session) {
+    SetCurrentSession(nullptr);
+  }
+  return FromStatus(status);
 }
 
 PyObject* SessionSynchronize(PyObject* self, PyObject*) {
@@ -137,6 +140,9 @@ PyObject* Device(PyObject* self, void*) {
 }
 PyObject* Server(PyObject* self, void*) {
   return Text(SessionOf(self).server());
+}
+PyObject* Attached(PyObject* self, void*) {
+  return PyBool_FromLong(SessionOf(self).attached());
 }
 PyObject* Closed(PyObject* self, void*) {
   return PyBool_FromLong(SessionOf(self).closed());
@@ -239,6 +245,8 @@ PyGetSetDef g_properties[] = {
      nullptr},
     {"_op_sequence", OpSequence, nullptr, "Commands submitted so far.",
      nullptr},
+    {"attached", Attached, nullptr,
+     "True if an earlier program left the session: see kept().", nullptr},
     {"closed", Closed, nullptr, "True once the session has ended.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -256,22 +264,25 @@ PyType_Spec g_spec = {"holdfast.Session", sizeof(PySession), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       g_slots};
 
-// (address, session name, attach, grace seconds, timeout seconds, default,
-// credentials as ReadCredentials takes them)
+// (address, session name, attach, attach if nobody uses it, grace seconds,
+// timeout seconds, default, credentials as ReadCredentials takes them)
 PyObject* ConnectFunction(PyObject*, PyObject* args) {
   const char* address = "";
   const char* name = "";
   int attach = 0;
+  int attach_if_away = 0;
   int make_default = 1;
   PyObject* credentials = nullptr;
   ConnectOptions options;
-  if (!PyArg_ParseTuple(args, "sspddp|O", &address, &name, &attach,
-                        &options.grace_seconds, &options.timeout_seconds,
-                        &make_default, &credentials) ||
+  if (!PyArg_ParseTuple(args, "ssppddp|O", &address, &name, &attach,
+                        &attach_if_away, &options.grace_seconds,
+                        &options.timeout_seconds, &make_default,
+                        &credentials) ||
       (credentials != nullptr &&
        !ReadCredentials(credentials, &options.credentials))) {
     return nullptr;
   }
+  options.attach_if_away = attach_if_away != 0;
   options.address = address;
   options.session_name = name;
   options.attach = attach != 0;

@@ -198,3 +198,81 @@ def test_versions_agree():
     import holdfast
 
     assert holdfast.__version__ == holdfast._C.__version__
+
+
+@pytest.fixture
+def back(torch):
+    """The test may change the default session."""
+    before = torch.current_session()
+    yield
+    torch.set_default_session(before)
+
+
+OTHER = {"shm": "grpc", "grpc": "shm"}
+
+
+def test_detach_and_go_on_elsewhere(torch, back, daemon, transport):
+    name = f"moves-{transport}"
+    there = torch.connect(daemon.address(transport), session=name)
+    assert not there.attached
+    tied = torch.arange(6.0)
+    torch.keep("w", {"a": tied, "b": tied[2:], "big": torch.ones(500_000)})
+    torch.manual_seed(5)
+    torch.detach()
+    assert there.closed
+    # From another process, over the other transport.
+    status, out, err = run(
+        f"""
+        import holdfast as torch
+        session = torch.connect(session={name!r})
+        w = torch.kept("w")
+        print(session.attached, session.transport, w["a"].tolist())
+        w["b"].mul_(10)          # the same memory as "a"
+        w["big"].add_(1)
+        print(w["a"].numpy().sum(), w["big"].numpy().sum())
+        index = torch.tensor([1, 0])
+        print(w["a"][index].tolist())
+        torch.keep("index", index)
+        torch.detach()
+        """,
+        HOLDFAST_ADDRESS=daemon.address(OTHER[transport]),
+    )
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            f"True {OTHER[transport]} [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]",
+            "141.0 1000000.0",
+            "[1.0, 0.0]",
+        ],
+    ), err
+    session = torch.connect(daemon.address(transport), session=name)
+    assert session.attached and session.transport == transport
+    kept = torch.kept()
+    assert kept["w.a"].tolist() == [0, 1, 20, 30, 40, 50]
+    assert kept["w.b"].tolist() == [20, 30, 40, 50]
+    assert kept["w.big"].numpy()[-1] == 2
+    assert torch.ones(3)[kept["index"]].tolist() == [1, 1]
+    torch.disconnect()
+
+
+def test_a_session_in_use_is_not_taken_by_its_name(torch, back, daemon, transport):
+    name = f"used-{transport}"
+    address = daemon.address(transport)
+    with torch.connect(address, session=name, default=False) as session:
+        with pytest.raises(RuntimeError, match="a program uses it"):
+            torch.connect(address, session=name, default=False)
+        with pytest.raises(RuntimeError, match="already"):
+            torch.connect(address, session=name, attach=False, default=False)
+        with torch.connect(address, session=name, attach=True, default=False) as taken:
+            assert taken.attached
+            with pytest.raises(Exception, match="took over"):
+                session.synchronize()
+
+
+def test_detach_needs_a_name(torch, back, daemon, transport):
+    session = torch.connect(daemon.address(transport))
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="session with a name"):
+        torch.detach()
+    assert not session.closed and (x + 1).tolist() == [2, 2]
+    torch.disconnect()

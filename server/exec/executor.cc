@@ -15,6 +15,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
+#include "server/exec/published_tensors.h"
 
 namespace holdfast {
 namespace {
@@ -36,18 +37,23 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     : device_(device),
       sink_(sink),
       options_(options),
+      local_(options.local),
       owned_memory_(std::make_shared<CachingAllocator>(
-          device->CreateMemory(options.local && device->host_memory()),
+          device->CreateMemory((options.local || options.mappable) &&
+                               device->host_memory()),
           options.memory_limit_bytes, options.stream, options.account)),
       memory_(*owned_memory_),
       shared_(options.shared != nullptr ? options.shared
                                         : std::make_shared<SharedStorages>()),
+      names_(options.names != nullptr
+                 ? options.names
+                 : std::make_shared<PublishedTensors>(device, shared_, nullptr)),
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
              options.stream, options.account),
       runner_(device, options.stream, &memory_,
               options.local && device->host_memory() ? &guard_ : nullptr) {
   if (!device->host_memory()) {
-    staging_.emplace(device, options.stream, options.local,
+    staging_.emplace(device, options.stream, options.local || options.mappable,
                      options.memory_limit_bytes);
   }
   // As PyTorch's: two programs that set no seed draw different numbers.
@@ -62,7 +68,7 @@ Executor::~Executor() {
 
 void Executor::Clear() {
   kept_.clear();
-  Reattach();
+  DropHandles();
   memory_.ReleaseCached();
   guard_.ReleaseCached();
   if (staging_) staging_->memory().ReleaseCached();
@@ -111,8 +117,8 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return ApplyProfile(command.profile());
     case v1::Command::kOpen:
       return ApplyOpen(command.open());
-    case v1::Command::kNames:  // no feature "publish" yet
-      return ProtocolError("the daemon knows no named tensors");
+    case v1::Command::kNames:
+      return ApplyNames(command.names());
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }
@@ -405,11 +411,23 @@ absl::StatusOr<MemorySegment> Executor::FindSegment(uint64_t id) const {
   return (staging_ ? staging_->memory() : memory_).FindSegment(id);
 }
 
-void Executor::Reattach() {
+void Executor::Reattach(bool local) {
+  DropHandles();
+  // From now on, since the former client may have the memory mapped for ever.
+  if (local && device_->host_memory()) runner_.set_guard(&guard_);
+  local_ = local;
+  for (auto& [name, kept] : kept_) {
+    kept.handle = ++highest_handle_;
+    store_.Put(kept.handle, kept.tensor);
+  }
+}
+
+void Executor::DropHandles() {
   reads_.clear();  // nobody asks for them any more
   while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
   store_.Clear();
   shared_->ReleaseAll(this);
+  client_life_ = std::make_shared<int>();
   unreported_ = nullptr;
   profiling_ = false;
   profile_.reset();
@@ -420,9 +438,30 @@ void Executor::Reattach() {
     for (const auto& [id, block] : blocks_) memory.Free(block);
     blocks_.clear();
   }
-  for (auto& [name, kept] : kept_) {
-    kept.handle = ++highest_handle_;
-    store_.Put(kept.handle, kept.tensor);
+}
+
+KeptTensors Executor::TakeKept() const {
+  KeptTensors all;
+  for (const auto& [name, kept] : kept_) {
+    all.items.push_back({name, kept.tensor->spec(),
+                         kept.tensor->requires_grad(),
+                         AsTensor(kept.tensor)->storage()});
+  }
+  all.random = runner_.random();
+  all.next_handle = next_handle();
+  return all;
+}
+
+void Executor::RestoreKept(KeptTensors all) {
+  highest_handle_ = std::max<uint64_t>(all.next_handle, 1) - 1;
+  runner_.SetRandom(all.random);
+  for (KeptTensors::Item& item : all.items) {
+    auto tensor =
+        MakeRef<Tensor>(std::move(item.spec), std::move(item.storage));
+    if (item.requires_grad) tensor->SetLeafRequiresGrad(true);
+    const uint64_t handle = ++highest_handle_;
+    store_.Put(handle, tensor);
+    kept_[item.name] = {handle, std::move(tensor)};
   }
 }
 

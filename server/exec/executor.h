@@ -30,8 +30,10 @@
 #include "kernels/device.h"
 #include "proto/holdfast.pb.h"
 #include "server/exec/host_staging.h"
+#include "server/exec/kept_tensors.h"
 #include "server/exec/op_runner.h"
 #include "server/exec/profile_buffer.h"
+#include "server/exec/published_tensors.h"
 #include "server/exec/shared_storages.h"
 #include "server/exec/tensor_store.h"
 #include "server/memory/caching_allocator.h"
@@ -56,14 +58,16 @@ class ReplySink {
 class Executor {
  public:
   struct Options {
-    bool local = false;  // the client maps our memory
+    bool local = false;     // the client maps our memory
+    bool mappable = false;  // some client may: implied by `local`
     uint64_t memory_limit_bytes = 0;
     std::string user;                        // whose session it is
     std::shared_ptr<MemoryAccount> account;  // whose memory it is; may be null
     uint64_t inline_limit_bytes = 1 << 20;
     StreamId stream = 0;  // the device's; the executor destroys it
-    // The daemon's; null: one of its own.
+    // The daemon's; null: of its own.
     std::shared_ptr<SharedStorages> shared;
+    std::shared_ptr<PublishedTensors> names;
   };
   // `device` and `sink` must outlive the executor.
   Executor(Device* device, ReplySink* sink, Options options);
@@ -106,9 +110,14 @@ class Executor {
   }
 
   // A new client process takes over: drops every handle, lists what was kept
-  // under fresh handles.
-  void Reattach();
+  // under fresh handles. `local`: it maps our memory.
+  // REQUIRES: !local or Options.mappable.
+  void Reattach(bool local);
   void ListKept(v1::HelloReply* reply) const;
+  // The same for the disk; and into a session without tensors.
+  KeptTensors TakeKept() const;
+  void RestoreKept(KeptTensors kept);
+  CachingAllocator* allocator() { return &memory_; }
   // Frees everything: tensors, blocks, segments.
   void Clear();
   // First handle that was never promised.
@@ -170,6 +179,19 @@ class Executor {
     return storage.allocator() != &memory_;
   }
 
+  // ---- executor_names.cc
+  absl::Status ApplyNames(const v1::NameRequest& request);
+  void AnswerNames(uint64_t id, absl::StatusOr<v1::NameReply> reply);
+  // `*failure`: of a tensor that was never made.
+  absl::Status Publish(const v1::Publish& request, PublishedTensors::Done done,
+                       FailurePtr* failure);
+  absl::Status TakeStorages(const std::vector<Value>& tensors,
+                            PublishedVersion* version);
+  absl::Status CopyTensors(const std::vector<Value>& tensors,
+                           PublishedVersion* version);
+  // Makes handles for its tensors and tells them.
+  void OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version);
+
   // ---- executor_profile.cc
   absl::Status ApplyProfile(const v1::Profile& request);
   absl::Status ApplyReadProfile(const v1::Read& read);
@@ -230,10 +252,16 @@ class Executor {
 
   Device* const device_;
   ReplySink* const sink_;
+  void DropHandles();
+
   const Options options_;
+  bool local_;  // the client of now maps our memory
   const std::shared_ptr<CachingAllocator> owned_memory_;
   CachingAllocator& memory_;  // outlives every tensor below
   const std::shared_ptr<SharedStorages> shared_;
+  const std::shared_ptr<PublishedTensors> names_;
+  // Another one for each client; what waits for an answer looks at it.
+  std::shared_ptr<int> client_life_ = std::make_shared<int>();
   std::optional<HostStaging> staging_;  // where host code cannot see memory_
   CachingAllocator guard_;              // memory that the client does not see
   OpRunner runner_;

@@ -104,7 +104,7 @@ absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
   const Tensor* source = AsTensor(tensor);
   absl::Status s = device_->Synchronize(options_.stream);
   if (!s.ok()) return s;
-  if (read.place() && options_.local && !IsForeign(*source->storage())) {
+  if (read.place() && local_ && !IsForeign(*source->storage())) {
     const MemoryBlock& block = source->storage()->block();
     result->mutable_place()->set_segment(block.segment);
     result->mutable_place()->set_offset(block.offset);
@@ -141,7 +141,7 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
   waiting.source = *gathered;
   SpecToProto(ContiguousSpec(source->spec().dtype, source->spec().shape),
               result->mutable_spec());
-  if (read.place() && options_.local) {
+  if (read.place() && local_) {
     result->mutable_place()->set_segment((*block)->segment);
     result->mutable_place()->set_offset((*block)->offset);
     result->mutable_place()->set_bytes((*block)->bytes);

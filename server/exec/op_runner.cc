@@ -101,6 +101,17 @@ bool AnyRequiresGrad(absl::Span<const Value> inputs) {
   return false;
 }
 
+// A published tensor is everybody's, and nobody's to write.
+absl::Status CheckNotPublished(const OpSchema& op, const Value& value) {
+  const std::string* name = AsTensor(value)->storage()->read_only();
+  if (ABSL_PREDICT_TRUE(name == nullptr)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", op.name, op.has(kMutates) ? "" : "_", "] '", *name,
+      "' is published, and its tensors are read-only: write to a clone() of "
+      "them, or publish with writable=True. Got ",
+      value->spec().ToString()));
+}
+
 }  // namespace
 
 std::array<OpCounters, kNumOps>& AllOpCounters() {
@@ -142,10 +153,11 @@ absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
   return found;
 }
 
-absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(
-    TensorSpec spec, CachingAllocator* allocator) {
+absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(TensorSpec spec,
+                                                   CachingAllocator* allocator,
+                                                   StreamId owner) {
   absl::StatusOr<MemoryBlock*> block =
-      allocator->Allocate(spec.nbytes(), stream_);
+      allocator->Allocate(spec.nbytes(), owner);
   if (!block.ok()) return block.status();
   return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(allocator, *block));
 }
@@ -254,6 +266,18 @@ absl::Status OpRunner::CheckInplace(const Attrs& attrs,
                                     bool record) {
   const OpSchema& schema = attrs.schema();
   if (schema.has(kMutates)) {
+    // Lists one after the other, all of one length.
+    const size_t per_list =
+        schema.num_lists > 0 ? inputs.size() / schema.num_lists : 1;
+    for (size_t i = 0; per_list > 0 && i < inputs.size(); ++i) {
+      const size_t slot = i / per_list;
+      if (slot < schema.tensor_params.size() &&
+          !schema.params[schema.tensor_params[slot]].mutated) {
+        continue;
+      }
+      absl::Status s = CheckNotPublished(schema, inputs[i]);
+      if (!s.ok()) return s;
+    }
     for (const Value& input : inputs) {
       if (SelfOverlaps(input->spec())) {
         return absl::InvalidArgumentError(
@@ -265,6 +289,8 @@ absl::Status OpRunner::CheckInplace(const Attrs& attrs,
     return absl::OkStatus();
   }
   const Tensor& target = *AsTensor(inputs[0]);
+  absl::Status writable = CheckNotPublished(schema, inputs[0]);
+  if (ABSL_PREDICT_FALSE(!writable.ok())) return writable;
   if (SelfOverlaps(target.spec())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "[", schema.name,
@@ -364,10 +390,12 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
 }
 
 absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
-                                              CachingAllocator* allocator) {
+                                              CachingAllocator* allocator,
+                                              StreamId owner) {
   Attrs clone(&GetOp(OpId::clone));
-  absl::StatusOr<RefPtr<Tensor>> copy = NewTensor(
-      ContiguousSpec(tensor.spec().dtype, tensor.spec().shape), allocator);
+  absl::StatusOr<RefPtr<Tensor>> copy =
+      NewTensor(ContiguousSpec(tensor.spec().dtype, tensor.spec().shape),
+                allocator, owner);
   if (!copy.ok()) return copy.status();
   const TensorView from = tensor.view(), to = (*copy)->view();
   absl::Status s = device_->Launch(stream_, {}, clone, {&from, 1}, {&to, 1});
@@ -406,7 +434,7 @@ absl::Status OpRunner::Prepare(const Attrs& attrs,
         !(schema.has(kElementwise) && tensor.spec() == inputs[0]->spec());
     if (index || alias) {
       absl::StatusOr<RefPtr<Tensor>> copy =
-          Copy(tensor, index ? guard_ : allocator_);
+          Copy(tensor, index ? guard_ : allocator_, stream_);
       if (!copy.ok()) return copy.status();
       views.push_back((*copy)->view());
       copies.push_back(*std::move(copy));

@@ -77,8 +77,13 @@ class OpRunner final : public OpSink {
 
   // An uninitialised contiguous tensor.
   absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec) {
-    return NewTensor(std::move(spec), allocator_);
+    return NewTensor(std::move(spec), allocator_, stream_);
   }
+
+  // A contiguous copy in a block for work on stream `owner`.
+  absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
+                                      CachingAllocator* allocator,
+                                      StreamId owner);
 
   absl::StatusOr<bool> HasNaN(const Value& value) override;
 
@@ -95,7 +100,8 @@ class OpRunner final : public OpSink {
 
  private:
   absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec,
-                                           CachingAllocator* allocator);
+                                           CachingAllocator* allocator,
+                                           StreamId owner);
   absl::Status RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
                      bool record, bool inplace, Values* outputs);
   absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,
@@ -113,8 +119,6 @@ class OpRunner final : public OpSink {
                              OutputSpecs* specs);
   // Draws the next op to time.
   void NoteDuration(int64_t nanoseconds, OpCounters* counters);
-  absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
-                                      CachingAllocator* allocator);
 
   Device* const device_;
   const StreamId stream_;

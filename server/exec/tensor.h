@@ -27,6 +27,8 @@ struct StorageSharing {
   std::shared_ptr<SharedStorages> table;
   // The session that made it may end first.
   std::shared_ptr<CachingAllocator> allocator;
+  // Nobody may write it: the name that it is published as. "": all may.
+  std::string published_as;
 };
 
 // Owns one block; frees it into its allocator, which must outlive it unless the
@@ -45,6 +47,18 @@ class Storage final : public RefCounted {
   const StorageSharing* sharing() const { return sharing_.get(); }
   void set_sharing(std::unique_ptr<StorageSharing> sharing) {
     sharing_ = std::move(sharing);
+  }
+
+  // The published name whose memory this is, which no op may write; null: not
+  // so.
+  const std::string* read_only() const {
+    return sharing_ == nullptr || sharing_->published_as.empty()
+               ? nullptr
+               : &sharing_->published_as;
+  }
+  // REQUIRES: it is shared.
+  void set_published_as(const std::string& name) {
+    sharing_->published_as = name;
   }
 
   // What a local client maps where it cannot map the storage itself: a copy of

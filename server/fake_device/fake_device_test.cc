@@ -130,7 +130,7 @@ TEST_F(FakeDeviceTest, ANewClientDoesNotGetOldReads) {
   read->set_handle(1);
   Deliver();
   v1::HelloReply reply;
-  session_->FillHello({}, /*attach=*/true, &reply);
+  session_->FillHello({}, /*attach=*/true, /*local=*/false, &reply);
   EXPECT_FALSE(session_->AwaitsDevice());
 }
 

@@ -44,6 +44,7 @@ spdlog::level::level_enum EndLevel(absl::StatusCode code) {
 
 Session::Session(Device* device, Options options)
     : options_(std::move(options)),
+      local_(options_.local),
       grace_seconds_(options_.grace_seconds),
       active_us_(absl::ToUnixMicros(absl::Now())) {
   if (options_.user_share == nullptr) {
@@ -51,12 +52,14 @@ Session::Session(Device* device, Options options)
   }
   Executor::Options exec;
   exec.local = options_.local;
+  exec.mappable = options_.mappable;
   exec.memory_limit_bytes = options_.memory_limit_bytes;
   exec.user = options_.user;
   exec.account = options_.account;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
   exec.stream = options_.stream;
   exec.shared = options_.shared;
+  exec.names = options_.names;
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
   // Until the first connection: as long as a connection may take.
@@ -297,7 +300,7 @@ absl::Status Session::TakeBatch() {
         "[protocol] batch ", sequence, " came after batch ", applied_batch_));
   }
   current_ = *batch;
-  if (!options_.local) {
+  if (!local()) {
     executor_->set_batch_received(connection_->batch_received());
   }
   position_ = sequence == interrupted_batch_ ? interrupted_position_ : 0;
@@ -307,7 +310,7 @@ absl::Status Session::TakeBatch() {
 void Session::FinishBatch() {
   applied_batch_ = current_->sequence();
   current_ = nullptr;
-  if (options_.local || ++batches_since_ack_ < kAcknowledgeEvery) return;
+  if (local() || ++batches_since_ack_ < kAcknowledgeEvery) return;
   v1::Event acknowledgement;
   acknowledgement.set_acknowledged_batch(applied_batch_);
   if (connection_->Send(acknowledgement)) batches_since_ack_ = 0;
@@ -333,7 +336,7 @@ void Session::SendEvent(v1::Event event) {
   // The batch being applied counts as applied only once it is through: an
   // event inside it acknowledges those before.
   event.set_acknowledged_batch(applied_batch_);
-  if (options_.local && connection_ != nullptr &&
+  if (local() && connection_ != nullptr &&
       sent_events_ == unacknowledged_.size() && connection_->Send(event)) {
     return;  // shared memory loses nothing: no need to keep a copy
   }
@@ -345,7 +348,7 @@ void Session::SendEvent(v1::Event event) {
 void Session::FlushEvents() {
   while (connection_ != nullptr && sent_events_ < unacknowledged_.size()) {
     if (!connection_->Send(unacknowledged_[sent_events_])) break;
-    if (options_.local) {
+    if (local()) {
       unacknowledged_bytes_ -= unacknowledged_.front().ByteSizeLong();
       unacknowledged_.pop_front();
     } else {
@@ -398,9 +401,10 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
 }
 
 void Session::FillHello(const v1::HelloRequest& request, bool attach,
-                        v1::HelloReply* reply) {
+                        bool local, v1::HelloReply* reply) {
   if (attach) {
-    executor_->Reattach();
+    executor_->Reattach(local);
+    local_.store(local, std::memory_order_release);
     unacknowledged_.clear();
     unacknowledged_bytes_ = 0;
     next_event_ = 1;
@@ -412,13 +416,13 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   }
   sent_events_ = 0;
   executor_->ListKept(reply);
-  reply->set_session_token(options_.token);
   reply->set_applied_batch(applied_batch_);
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
   reply->set_session_id(options_.id);
   reply->set_trace_id(options_.trace_id);
   reply->add_features(kFeatureShare);
+  reply->add_features(kFeaturePublish);
   for (int id = 0; id < kNumOps; ++id) {
     const GradRule* rule = FindGradRule(static_cast<OpId>(id));
     if (rule != nullptr && rule->saved_inputs == 0 &&
@@ -426,6 +430,20 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
       reply->add_saves_nothing(id);
     }
   }
+}
+
+KeptTensors Session::TakeKept() const {
+  KeptTensors kept = executor_->TakeKept();
+  kept.session = options_.name;
+  kept.user = options_.user;
+  kept.client = options_.client;
+  return kept;
+}
+
+void Session::RestoreKept(KeptTensors kept) {
+  executor_->RestoreKept(std::move(kept));
+  expires_us_.store(absl::ToUnixMicros(absl::InfiniteFuture()));
+  tensors_.store(executor_->tensors(), std::memory_order_relaxed);
 }
 
 void Session::End(const absl::Status& reason) {
@@ -437,6 +455,11 @@ void Session::End(const absl::Status& reason) {
               {"device_seconds",
                absl::StrFormat(
                    "%.3f", device_seconds_.load(std::memory_order_relaxed))}});
+  HangUp(reason);
+  executor_->Clear();
+}
+
+void Session::HangUp(const absl::Status& reason) {
   if (connection_ != nullptr) {
     v1::Event event;
     event.set_sequence(next_event_++);
@@ -451,7 +474,6 @@ void Session::End(const absl::Status& reason) {
     connection_.reset();
   }
   connected_.store(false, std::memory_order_release);
-  executor_->Clear();
 }
 
 }  // namespace holdfast

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -34,12 +35,13 @@ class Session : public std::enable_shared_from_this<Session>,
  public:
   struct Options {
     uint64_t id = 0;
-    std::string token;
     std::string trace_id;  // names the session in errors and in the log
     std::string name;
     std::string client;
-    std::string user;  // whose session it is (trust/user.h)
-    bool local = false;
+    std::string user;    // whose session it is (trust/user.h)
+    bool local = false;  // the first client shares memory with us
+    // Later ones may, whatever the first is.
+    bool mappable = false;
     double grace_seconds = 0;
     uint64_t memory_limit_bytes = 0;
     std::shared_ptr<MemoryAccount> account;  // the user's; null: not counted
@@ -51,6 +53,7 @@ class Session : public std::enable_shared_from_this<Session>,
     std::shared_ptr<SharedStorages> shared;  // see Executor::Options
     // One for all sessions of a user; null: the session has its own.
     std::shared_ptr<UserShare> user_share;
+    std::shared_ptr<PublishedTensors> names;  // see Executor::Options
   };
   Session(Device* device, Options options);
   ~Session();
@@ -58,6 +61,12 @@ class Session : public std::enable_shared_from_this<Session>,
   // ---- any thread
 
   const Options& options() const { return options_; }
+  // What its client resumes it with; another one for each client. Under the
+  // registry's lock.
+  const std::string& token() const { return token_; }
+  void set_token(std::string token) { token_ = std::move(token); }
+  // Whether the client of now shares memory with us.
+  bool local() const { return local_.load(std::memory_order_acquire); }
   // A block for the client to fill and Put: served at once, ahead of queued
   // ops. ResourceExhausted over the limit.
   absl::StatusOr<v1::Block> AllocateBlock(uint64_t bytes);
@@ -73,6 +82,8 @@ class Session : public std::enable_shared_from_this<Session>,
   void DropDownload(uint64_t id);
 
   v1::SessionStats Stats() const;
+  // Where its tensors lie.
+  CachingAllocator* memory() { return executor_->allocator(); }
 
   // What the peer that has it showed (Peer::credential).
   std::string credential() const;
@@ -111,9 +122,15 @@ class Session : public std::enable_shared_from_this<Session>,
   // Takes it away if it is `expected` (any if null); starts the grace period.
   std::unique_ptr<Connection> TakeConnection(Connection* expected);
   // Fills the reply's session part: kept tensors, numbers. With `attach`, drops
-  // all unnamed handles first.
-  void FillHello(const v1::HelloRequest& request, bool attach,
+  // all unnamed handles first, and from then on serves a client that is `local`
+  // or not.
+  void FillHello(const v1::HelloRequest& request, bool attach, bool local,
                  v1::HelloReply* reply);
+  // What it keeps for the next client, and all of it back in a new session.
+  KeptTensors TakeKept() const;
+  void RestoreKept(KeptTensors kept);
+  // Tells the client why, and lets it go for good; the tensors stay.
+  void HangUp(const absl::Status& reason);
   // Ends the session: frees every tensor and block, now. An error is told to
   // the client, and logged as a warning unless it is DeadlineExceeded (nobody
   // came back) or Unavailable (the daemon ends).
@@ -172,6 +189,8 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t acknowledged_batch_ = 0;  // last one we told the client about
   uint64_t logged_limit_hits_ = 0;
   absl::Time next_limit_line_ = absl::InfinitePast();
+  std::string token_;
+  std::atomic<bool> local_;
   std::atomic<bool> ended_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
   std::atomic<bool> connected_{false};

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -14,6 +15,7 @@
 #include "proto/convert.h"
 #include "proto/version.h"
 #include "server/exec/op_runner.h"
+#include "server/exec/published_tensors.h"
 #include "server/exec/shared_storages.h"
 #include "server/exec/worker.h"
 #include "server/log/log.h"
@@ -71,6 +73,9 @@ SessionRegistry::SessionRegistry(Device* device, Worker* worker,
     : device_(device),
       worker_(worker),
       shared_(std::make_shared<SharedStorages>()),
+      names_(std::make_shared<PublishedTensors>(
+          device, shared_,
+          [this](const std::string& user) { return Account(user); })),
       limits_(limits),
       trust_(trust != nullptr ? std::move(trust)
                               : std::make_shared<Authenticator>()),
@@ -90,16 +95,18 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
         absl::StrCat("[hello] names have at most ", kMaxTextBytes, " bytes"));
   }
   Welcome welcome;
+  bool attached = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    absl::StatusOr<std::shared_ptr<Session>> session =
-        FindOrCreate(request, peer, local);
+    auto session = FindOrCreate(request, peer, local);
     if (!session.ok()) return session.status();
-    welcome.session = *std::move(session);
+    std::tie(welcome.session, attached) = *std::move(session);
     welcome.session->set_credential(peer.credential);
+    welcome.reply.set_session_token(welcome.session->token());
     roles_[peer.user.name] = peer.user.role;
   }
   v1::HelloReply& reply = welcome.reply;
+  reply.set_attached(attached);
   reply.set_version(std::min(request.max_version(), kProtocolVersion));
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
@@ -115,62 +122,75 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   }
   worker_->Run([&] {
     // Whoever had the session is cut off before its state is told.
-    if (std::unique_ptr<Connection> old =
-            welcome.session->TakeConnection(nullptr)) {
-      old->Close(absl::AbortedError("another client took over the session"));
+    const absl::Status reason =
+        absl::AbortedError("[session] another client took over the session");
+    if (attached) {
+      welcome.session->HangUp(reason);
+    } else if (std::unique_ptr<Connection> old =
+                   welcome.session->TakeConnection(nullptr)) {
+      old->Close(reason);
     }
-    welcome.session->FillHello(request, request.attach(), &reply);
+    welcome.session->FillHello(request, attached, local, &reply);
   });
-  if (request.attach() || !request.session_token().empty()) {
+  if (attached || !request.session_token().empty()) {
     LogSession(
         spdlog::level::info, Label(*welcome.session),
-        request.attach() ? "attached" : "resumed",
+        attached ? "attached" : "resumed",
         {{"client", request.client()}, {"transport", local ? "shm" : "grpc"}});
   }
   return welcome;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::FindOrCreate(
-    const v1::HelloRequest& request, const Peer& peer, bool local) {
+absl::StatusOr<std::pair<std::shared_ptr<Session>, bool>>
+SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
+                              bool local) {
   if (!request.session_token().empty()) {
     const auto it = by_token_.find(request.session_token());
     // Another user's is as good as none: a guess learns nothing.
     if (it == by_token_.end() || it->second->ended() ||
         it->second->options().user != peer.user.name) {
       return absl::NotFoundError(
-          "[hello] the session is gone: its grace period ended, or the daemon "
-          "was restarted");
+          "[hello] the session is gone: its grace period ended, another client "
+          "took over the session, or the daemon was restarted");
     }
-    return it->second;
+    if (it->second->local() != local) {
+      return absl::FailedPreconditionError(
+          "[hello] a session goes on over the transport that it was cut from; "
+          "attach to it by its name over another");
+    }
+    return std::make_pair(it->second, false);
   }
-  std::shared_ptr<Session> named;
-  if (!request.session_name().empty()) {
-    named = FindByName(request.session_name(), peer.user.name);
-  }
-  if (request.attach()) {
+  const std::string& name = request.session_name();
+  absl::Status loaded = CheckLoaded(peer.user.name, name);
+  if (!loaded.ok()) return loaded;
+  const std::shared_ptr<Session> named =
+      name.empty() ? nullptr : FindByName(name, peer.user.name);
+  if (request.attach() ||
+      (request.attach_if_away() && named != nullptr && !named->connected())) {
     if (named == nullptr) {
       return absl::NotFoundError(
           absl::StrCat("[hello] no session is named '", request.session_name(),
                        "' (never made, ended, or its grace period is over)"));
     }
-    if (named->options().local != local) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "[hello] session '", request.session_name(), "' lives in ",
-          named->options().local ? "shared" : "private",
-          " memory: attach to it over ",
-          named->options().local ? "the daemon's socket" : "gRPC"));
-    }
     named->set_grace_seconds(
         std::min(request.grace_seconds(), limits_.max_grace_seconds));
-    return named;
+    // The former client, if it is still somewhere, must not come back.
+    by_token_.erase(named->token());
+    named->set_token(absl::BytesToHexString(NewSecret()));
+    by_token_[named->token()] = named;
+    return std::make_pair(named, true);
   }
   if (named != nullptr) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("[hello] a session of ", peer.user.name, " is named '",
-                     request.session_name(),
-                     "' already; attach to it, or choose another name"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "[hello] a session of ", peer.user.name, " is named '",
+        request.session_name(), "' already",
+        named->connected() ? ", and a program uses it" : "",
+        ": attach=True takes it over, another name opens another"));
   }
-  return Create(request, peer, local);
+  absl::StatusOr<std::shared_ptr<Session>> created =
+      Create(request, peer, local);
+  if (!created.ok()) return created.status();
+  return std::make_pair(*std::move(created), false);
 }
 
 absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
@@ -181,37 +201,49 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
   }
   absl::Status room = CheckRoom(peer.user.name);
   if (!room.ok()) return room;
-  const v1::Limits limits = user_limits_.Of(peer.user.name);
   Session::Options options;
-  options.id = next_id_++;
-  options.token = absl::BytesToHexString(NewSecret());
-  options.trace_id = absl::BytesToHexString(NewSecret());
   options.name = request.session_name();
   options.client = request.client();
   options.user = peer.user.name;
   options.local = local;
+  // Whoever attaches later may come over the other transport.
+  options.mappable = local || !options.name.empty();
   options.grace_seconds =
       std::min(request.grace_seconds(), limits_.max_grace_seconds);
-  options.memory_limit_bytes = limits.session_memory_bytes();
-  options.account = Account(peer.user.name);
-  options.user_share = Share(peer.user.name);
-  options.inline_limit_bytes = limits_.inline_limit_bytes;
-  options.find_session = [this, user = peer.user](const std::string& token) {
-    return FindByToken(token, user);
-  };
+  absl::StatusOr<std::shared_ptr<Session>> session =
+      NewSession(std::move(options));
+  if (!session.ok()) return session.status();
+  by_token_[(*session)->token()] = *session;
+  worker_->Post([this, session = *session] { worker_->Add(session); });
+  LogSession(spdlog::level::info, Label(**session), "opened",
+             {{"name", request.session_name()},
+              {"user", peer.user.name},
+              {"credential", peer.credential},
+              {"client", request.client()},
+              {"transport", local ? "shm" : "grpc"}});
+  return session;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
+    Session::Options options) {
   absl::StatusOr<StreamId> stream = device_->CreateStream();
   if (!stream.ok()) return stream.status();
+  options.id = next_id_++;
+  options.trace_id = absl::BytesToHexString(NewSecret());
+  options.memory_limit_bytes =
+      user_limits_.Of(options.user).session_memory_bytes();
+  options.account = Account(options.user);
+  options.user_share = Share(options.user);
+  options.inline_limit_bytes = limits_.inline_limit_bytes;
+  options.find_session =
+      [this, user = User{options.user, Role::kUser}](const std::string& token) {
+        return FindByToken(token, user);
+      };
   options.stream = *stream;
   options.shared = shared_;
-  auto session = std::make_shared<Session>(device_, options);
-  by_token_[options.token] = session;
-  worker_->Post([this, session] { worker_->Add(session); });
-  LogSession(spdlog::level::info, {options.id, options.trace_id}, "opened",
-             {{"name", options.name},
-              {"user", options.user},
-              {"credential", peer.credential},
-              {"client", options.client},
-              {"transport", local ? "shm" : "grpc"}});
+  options.names = names_;
+  auto session = std::make_shared<Session>(device_, std::move(options));
+  session->set_token(absl::BytesToHexString(NewSecret()));
   return session;
 }
 
@@ -277,14 +309,18 @@ absl::Status SessionRegistry::Goodbye(const std::string& token,
   }
   if (keep && session->options().name.empty()) {
     return absl::InvalidArgumentError(
-        "[goodbye] only a named session can be kept: "
-        "connect(session=\"name\")");
+        "[goodbye] only a session with a name can be left on the daemon: open "
+        "it with connect(session=\"name\")");
   }
   if (keep) {
     session->set_grace_seconds(-1);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       ++totals_.detached;
+      // Its client must not take the end of the stream for a cut, and resume.
+      by_token_.erase(session->token());
+      session->set_token(absl::BytesToHexString(NewSecret()));
+      by_token_[session->token()] = session;
     }
     LogSession(spdlog::level::info, Label(*session), "detached",
                {{"name", session->options().name}});
@@ -303,14 +339,21 @@ void SessionRegistry::End(const std::shared_ptr<Session>& session,
                           absl::Status reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (by_token_.erase(session->options().token) == 0) return;
+    if (by_token_.erase(session->token()) == 0) return;
   }
+  Forget(*session);
   worker_->Run([&] {
     session->End(reason);
     worker_->Remove(session.get());
   });
   std::lock_guard<std::mutex> lock(mutex_);
   NoteEnded(*session);
+}
+
+void SessionRegistry::Forget(const Session& session) {
+  SessionArchive* const archive = archive_.load();
+  if (archive == nullptr || session.options().name.empty()) return;
+  archive->RemoveSession(session.options().user, session.options().name);
 }
 
 v1::StatsReply SessionRegistry::Stats() {
@@ -324,6 +367,13 @@ v1::StatsReply SessionRegistry::Stats() {
     for (const auto& [token, session] : by_token_) {
       if (!session->ended()) *reply.add_sessions() = session->Stats();
     }
+  }
+  const PublishedTensors::Statistics published = names_->Stats();
+  reply.set_published_names(published.names);
+  reply.set_published_bytes(published.bytes);
+  if (const SessionArchive* archive = archive_.load()) {
+    reply.set_state_bytes(archive->bytes_found());
+    reply.set_state_bytes_loaded(archive->bytes_loaded());
   }
   for (const OpSchema& op : AllOps()) {
     const OpCounters& counters = AllOpCounters()[static_cast<int>(op.id)];
@@ -379,6 +429,7 @@ void SessionRegistry::ExpireSessions(absl::Time now) {
     absl::Status status = CheckStill(*session, now);
     if (!status.ok() && !session->ended()) End(session, std::move(status));
   }
+  names_->Sweep();
   std::vector<std::shared_ptr<Session>> over;
   {
     std::lock_guard<std::mutex> lock(mutex_);

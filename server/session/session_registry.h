@@ -12,16 +12,20 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "server/exec/kept_tensors.h"
 #include "server/limits/user_limits.h"
 #include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
+#include "server/session/session.h"
 #include "server/session/session_totals.h"
 #include "server/trust/authenticator.h"
 #include "server/trust/user.h"
@@ -29,10 +33,23 @@
 namespace holdfast {
 
 class Device;
-class Session;
+class PublishedTensors;
 class SharedStorages;
 class Worker;
 struct UserShare;
+
+// Where sessions are kept that survive the daemon (server/state).
+// Thread-safety: any thread; nothing blocks.
+class SessionArchive {
+ public:
+  virtual ~SessionArchive() = default;
+  // The session has ended for good.
+  virtual void RemoveSession(const std::string& user,
+                             const std::string& name) = 0;
+  // What the start found, and how much of it is in memory.
+  virtual uint64_t bytes_found() const = 0;
+  virtual uint64_t bytes_loaded() const = 0;
+};
 
 struct ServerLimits {
   uint64_t memory_limit_bytes = 0;        // per session; 0: none
@@ -104,12 +121,29 @@ class SessionRegistry {
   void ListUsers(v1::AdminReply* reply);
   // The user's account, for memory that is no session's.
   std::shared_ptr<MemoryAccount> Account(const std::string& user);
+  // The daemon's named tensors, for the worker thread.
+  PublishedTensors* names() { return names_.get(); }
   const ServerLimits& limits() const { return limits_; }
   Worker* worker() { return worker_; }
 
   // Ends sessions whose grace period is over, or whose user may no longer be
   // here. Called by the worker about once a second.
   void ExpireSessions(absl::Time now);
+
+  // ---- kept_sessions.cc: sessions that go to the disk and come from there
+  void set_archive(SessionArchive* archive) { archive_ = archive; }
+  // A session of that name will be there; who asks for it is told to wait.
+  void AddLoading(const std::string& user, const std::string& name);
+  void DropLoading(const std::string& user, const std::string& name);
+  // A session that nobody is connected to and nobody finds yet.
+  absl::StatusOr<std::shared_ptr<Session>> NewDetached(
+      const std::string& user, const std::string& name,
+      const std::string& client);
+  // It is complete. Worker thread.
+  void FinishLoading(const std::shared_ptr<Session>& session);
+  // What sessions with a name keep, once they have done what was sent, or
+  // `drain` is over. Storages are to be dropped on the worker thread.
+  std::vector<KeptTensors> TakeKept(absl::Duration drain);
 
   // Ends every session (SIGTERM): connections are told, memory is freed.
   void Shutdown();
@@ -118,8 +152,16 @@ class SessionRegistry {
   absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
                                      const Peer& peer, bool local);
   // REQUIRES: mutex_ held.
-  absl::StatusOr<std::shared_ptr<Session>> FindOrCreate(
+  // Also whether it was there before under another client.
+  absl::StatusOr<std::pair<std::shared_ptr<Session>, bool>> FindOrCreate(
       const v1::HelloRequest& request, const Peer& peer, bool local);
+  // Options but for id, token, limits and what all sessions share. REQUIRES:
+  // mutex_ held.
+  absl::StatusOr<std::shared_ptr<Session>> NewSession(Session::Options options);
+  // Unavailable while it is being loaded. REQUIRES: mutex_ held.
+  absl::Status CheckLoaded(const std::string& user,
+                           const std::string& name) const;
+  void Forget(const Session& session);
   // REQUIRES: mutex_ held.
   void NoteEnded(const Session& session);
   std::shared_ptr<Session> FindByName(const std::string& name,
@@ -138,6 +180,8 @@ class SessionRegistry {
   Device* const device_;
   Worker* const worker_;
   const std::shared_ptr<SharedStorages> shared_;
+  const std::shared_ptr<PublishedTensors> names_;
+  std::atomic<SessionArchive*> archive_{nullptr};
   const ServerLimits limits_;
   const std::shared_ptr<Authenticator> trust_;
   const std::shared_ptr<MemoryLedger> ledger_;
@@ -152,6 +196,7 @@ class SessionRegistry {
   std::map<std::string, std::weak_ptr<UserShare>> shares_;
   // Roles as last seen, for ListUsers.
   std::map<std::string, Role> roles_;
+  std::set<std::pair<std::string, std::string>> loading_;  // user, name
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
 };
 

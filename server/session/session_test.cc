@@ -154,7 +154,7 @@ TEST_F(SessionTest, EventsNotReceivedAreSentAgain) {
   ASSERT_NE(session_->TakeConnection(nullptr), nullptr);
   v1::HelloRequest hello;
   v1::HelloReply reply;
-  session_->FillHello(hello, /*attach=*/false, &reply);
+  session_->FillHello(hello, /*attach=*/false, /*local=*/false, &reply);
   EXPECT_EQ(reply.applied_batch(), 1u);
   Connect();
   ASSERT_EQ(wire_.events.size(), 1u);
@@ -174,7 +174,7 @@ TEST_F(SessionTest, ABatchCutInTheMiddleIsAppliedOnce) {
   // The cut does not wait for the rest, which may be minutes of work.
   ASSERT_NE(session_->TakeConnection(nullptr), nullptr);
   v1::HelloReply reply;
-  session_->FillHello({}, /*attach=*/false, &reply);
+  session_->FillHello({}, /*attach=*/false, /*local=*/false, &reply);
   EXPECT_EQ(reply.applied_batch(), 0u);
   Connect();
   wire_.batches.push_back(whole);
@@ -192,7 +192,7 @@ TEST_F(SessionTest, AttachDropsHandlesAndListsKeptTensors) {
   Deliver();
   session_->TakeConnection(nullptr);
   v1::HelloReply reply;
-  session_->FillHello({}, /*attach=*/true, &reply);
+  session_->FillHello({}, /*attach=*/true, /*local=*/false, &reply);
   ASSERT_EQ(reply.kept_size(), 1);
   EXPECT_EQ(reply.kept(0).name(), "weights");
   EXPECT_GT(reply.next_handle(), reply.kept(0).handle());

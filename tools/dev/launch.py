@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev demo, serve, bench and python: programs run from this tree."""
+"""./dev demo, serve, bench, chaos and python: programs run from this tree."""
 
 import argparse
 import ast
@@ -20,6 +20,7 @@ from workspace import (
 
 BENCHMARKS = ROOT / "benchmarks"
 DEMO = ROOT / "examples/demo.py"
+CHAOS = ROOT / "tests/faults/chaos.py"
 # Where `serve` takes gRPC clients, beside the socket for local ones.
 SERVE_ADDRESS = "127.0.0.1:50151"
 
@@ -30,12 +31,15 @@ def configure(name, parser):
         parser.add_argument("name", nargs="?", metavar="NAME")
         rest = "for the benchmark, such as --json FILE"
     else:
-        rest = {"serve": "for holdfastd", "demo": "for the demonstration"}.get(
-            name, "for the interpreter"
-        )
+        rest = {
+            "chaos": "for the run, such as --cuts 100 --kills 0 --seed 7",
+            "serve": "for holdfastd",
+            "demo": "for the demonstration",
+        }.get(name, "for the interpreter")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=rest)
     programs = {
         "bench": bench_main,
+        "chaos": chaos_main,
         "demo": demo_main,
         "python": python_main,
         "serve": serve_main,
@@ -48,6 +52,11 @@ def demo_main(args):
         raise Failure("examples/demo.py is not in this tree.")
     build.build()
     exec_python([DEMO, *rest_of(args)])
+
+
+def chaos_main(args):
+    build.build()
+    exec_python([CHAOS, *rest_of(args)])
 
 
 def serve_main(args):

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionCore: named tensors of the daemon.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/session_core.h"
+#include "proto/version.h"
+
+namespace holdfast::client {
+namespace {
+
+Published FromMessage(const wire::Published& message) {
+  Published published;
+  published.name = message.name();
+  published.owner = message.owner();
+  published.version = message.version();
+  published.durable = message.durable();
+  published.writable = message.writable();
+  published.saved = message.saved();
+  published.readable_by_all = message.readers().all();
+  published.readers.assign(message.readers().users().begin(),
+                           message.readers().users().end());
+  published.tensor_count = message.tensor_count();
+  published.bytes = message.bytes();
+  published.time = message.time();
+  return published;
+}
+
+absl::Status UnexpectedAnswer(absl::string_view op) {
+  return absl::InternalError(absl::StrCat(
+      "[", op, "] the daemon's answer must tell of one version. Got another."));
+}
+
+}  // namespace
+
+absl::StatusOr<wire::NameReply> SessionCore::AskNames(
+    wire::NameRequest request, const std::function<bool()>& interrupted) {
+  const auto& features = hello_.features();
+  if (std::find(features.begin(), features.end(), kFeaturePublish) ==
+      features.end()) {
+    return absl::UnimplementedError(
+        absl::StrCat("[publish] the daemon must know named tensors. Got ",
+                     hello_.server(), ". Use the same version on both sides."));
+  }
+  auto read = std::make_unique<PendingRead>();
+  read->names = true;
+  uint64_t id = 0;
+  {
+    std::lock_guard<std::mutex> lock(reads_mutex_);
+    id = next_read_++;
+    reads_[id] = std::move(read);
+  }
+  request.set_id(id);
+  wire::Command command;
+  *command.mutable_names() = std::move(request);
+  absl::Status status;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    status = SendCommand(command);
+  }
+  if (!status.ok()) {
+    std::lock_guard<std::mutex> lock(reads_mutex_);
+    reads_.erase(id);
+    return status;
+  }
+  absl::StatusOr<ReadValue> value = WaitRead(id, interrupted);
+  if (!value.ok()) return value.status();
+  wire::NameReply reply;
+  if (!reply.ParseFromArray(value->data,
+                            static_cast<int>(value->spec.nbytes()))) {
+    return UnexpectedAnswer("publish");
+  }
+  return reply;
+}
+
+absl::StatusOr<Published> SessionCore::Publish(
+    const std::string& name,
+    absl::Span<const std::pair<std::string, Tensor>> tensors,
+    const PublishOptions& options, const std::function<bool()>& interrupted) {
+  if (!usable()) return Unusable();
+  wire::NameRequest request;
+  wire::Publish* publish = request.mutable_publish();
+  publish->set_name(name);
+  publish->set_structure(options.structure);
+  publish->set_durable(options.durable);
+  publish->set_writable(options.writable);
+  publish->mutable_readers()->set_all(options.readable_by_all);
+  for (const std::string& user : options.readers) {
+    publish->mutable_readers()->add_users(user);
+  }
+  for (const auto& [key, tensor] : tensors) {
+    absl::Status status = CheckOwner("publish", tensor);
+    if (status.ok()) status = Settle(tensor, interrupted);
+    if (!status.ok()) return status;
+    wire::Publish::Item* item = publish->add_items();
+    item->set_key(key);
+    item->set_handle(tensor->handle());
+  }
+  absl::StatusOr<wire::NameReply> reply =
+      AskNames(std::move(request), interrupted);
+  if (!reply.ok()) return reply.status();
+  if (reply->published_size() != 1) return UnexpectedAnswer("publish");
+  if (options.writable) {
+    for (const auto& [key, tensor] : tensors) {
+      tensor->storage()->memory().shared = true;
+    }
+  }
+  return FromMessage(reply->published(0));
+}
+
+absl::StatusOr<Found> SessionCore::Lookup(
+    const std::string& name, uint64_t version, const std::string& owner,
+    const std::function<bool()>& interrupted) {
+  if (!usable()) return Unusable();
+  wire::NameRequest request;
+  request.mutable_lookup()->set_name(name);
+  request.mutable_lookup()->set_version(version);
+  request.mutable_lookup()->set_owner(owner);
+  absl::StatusOr<wire::NameReply> reply =
+      AskNames(std::move(request), interrupted);
+  if (!reply.ok()) return reply.status();
+  if (reply->published_size() != 1) return UnexpectedAnswer("lookup");
+  const wire::Published& message = reply->published(0);
+  Found found;
+  found.published = FromMessage(message);
+  found.structure = message.structure();
+  const auto read_only =
+      message.writable() ? nullptr : std::make_shared<std::string>(name);
+  for (const wire::PublishedTensor& item : message.tensors()) {
+    TensorSpec spec;
+    spec.dtype = static_cast<DType>(item.spec().dtype());
+    spec.shape.assign(item.spec().shape().begin(), item.spec().shape().end());
+    spec.strides.assign(item.spec().strides().begin(),
+                        item.spec().strides().end());
+    if (spec.strides.size() != spec.shape.size()) {
+      spec.strides = ContiguousStrides(spec.shape);
+    }
+    spec.offset = item.spec().offset();
+    auto storage = MakeRef<StorageState>();
+    storage->foreign = true;
+    storage->shared = true;
+    storage->read_only = read_only;
+    found.tensors.push_back(
+        {item.key(),
+         NewTensor(item.handle(), std::move(spec), std::move(storage)),
+         item.requires_grad()});
+  }
+  return found;
+}
+
+absl::Status SessionCore::Unpublish(const std::string& name,
+                                    const std::function<bool()>& interrupted) {
+  if (!usable()) return Unusable();
+  wire::NameRequest request;
+  request.mutable_unpublish()->set_name(name);
+  return AskNames(std::move(request), interrupted).status();
+}
+
+absl::StatusOr<std::vector<Published>> SessionCore::ListPublished(
+    const std::function<bool()>& interrupted) {
+  std::vector<Published> all;
+  while (true) {
+    if (!usable()) return Unusable();
+    wire::NameRequest request;
+    request.mutable_list();
+    if (!all.empty()) {
+      request.mutable_list()->set_after_owner(all.back().owner);
+      request.mutable_list()->set_after_name(all.back().name);
+    }
+    absl::StatusOr<wire::NameReply> reply =
+        AskNames(std::move(request), interrupted);
+    if (!reply.ok()) return reply.status();
+    for (const wire::Published& message : reply->published()) {
+      all.push_back(FromMessage(message));
+    }
+    if (!reply->more() || reply->published_size() == 0) return all;
+  }
+}
+
+void SessionCore::ReleaseFound(const wire::ReadResult& result) {
+  wire::NameReply reply;
+  if (!reply.ParseFromString(result.data())) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const wire::Published& version : reply.published()) {
+    for (const wire::PublishedTensor& tensor : version.tensors()) {
+      releases_.push_back(tensor.handle());
+    }
+  }
+  static_cast<void>(SendReleases());
+}
+
+absl::Status SessionCore::CheckNotPublished(
+    const OpSchema& op, absl::Span<const Tensor> inputs) const {
+  const size_t per_list = op.num_lists > 0 ? inputs.size() / op.num_lists : 1;
+  for (size_t i = 0; per_list > 0 && i < inputs.size(); ++i) {
+    if (!inputs[i] || inputs[i]->storage()->memory().read_only == nullptr) {
+      continue;
+    }
+    const size_t slot = i / per_list;
+    if (slot >= op.tensor_params.size() ||
+        !op.params[op.tensor_params[slot]].mutated) {
+      // The in-place form writes what the row does not mark.
+      if (op.has(kMutates) || i != 0) continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", op.name, op.has(kMutates) ? "" : "_", "] '",
+        *inputs[i]->storage()->memory().read_only,
+        "' is published, and its tensors are read-only: write to a clone() of "
+        "them, or publish with writable=True. Got ",
+        inputs[i]->spec().ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast::client
