@@ -45,9 +45,9 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
       memory_(*owned_memory_),
       shared_(options.shared != nullptr ? options.shared
                                         : std::make_shared<SharedStorages>()),
-      names_(options.names != nullptr
-                 ? options.names
-                 : std::make_shared<PublishedTensors>(device, shared_, nullptr)),
+      names_(options.names != nullptr ? options.names
+                                      : std::make_shared<PublishedTensors>(
+                                            device, shared_, nullptr)),
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
              options.stream, options.account),
       runner_(device, options.stream, &memory_,
