@@ -173,7 +173,6 @@ def test_embedding_bag(mode, offsets, options):
         (lambda x: F.embedding_bag(x.long(), x, mode="min"), ValueError, "mode has"),
         (lambda x: F.embedding_bag(x[0].long(), x), ValueError, "offsets has to be"),
         (lambda x: F.bilinear(x, x, holdfast.ones(2, 6, 5)), RuntimeError, "bilinear"),
-        (lambda x: F.dropout3d(x), RuntimeError, "4 or 5 dimensions"),
     ],
 )
 def test_mistakes_raise_at_the_call(call, error, text):

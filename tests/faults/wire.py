@@ -24,12 +24,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def _generate():
     folder = tempfile.mkdtemp()
     subprocess.run(
-        ["protoc", f"-I{ROOT}", f"--python_out={folder}", "proto/holdfast.proto"],
+        [
+            *("protoc", f"-I{ROOT}", f"--python_out={folder}"),
+            *("proto/holdfast.proto", "proto/admin.proto"),
+        ],
         cwd=ROOT,
         check=True,
     )
-    sys.path.insert(0, folder + "/proto")
-    return importlib.import_module("holdfast_pb2")
+    sys.path.insert(0, folder)
+    return importlib.import_module("proto.holdfast_pb2")
 
 
 pb = _generate()

@@ -21,7 +21,11 @@ CLANG = "clang++-14"
 SANITIZERS = "address,undefined"
 # What a target needs beside itself; holdfast.pb.cc is generated.
 SOURCES = {
-    "batch_decoder": ["server/transport/batch_decoder.cc", "holdfast.pb.cc"],
+    "batch_decoder": [
+        "server/transport/batch_decoder.cc",
+        "holdfast.pb.cc",
+        "admin.pb.cc",
+    ],
     "framing": ["server/transport/framing.cc"],
     "shm_ring": ["proto/shm_ring.cc"],
 }
@@ -50,7 +54,8 @@ def main(args):
 
 
 def generate(build):
-    command = ["protoc", "-I.", f"--cpp_out={build}", "proto/holdfast.proto"]
+    command = ["protoc", "-I.", f"--cpp_out={build}"]
+    command += ["proto/holdfast.proto", "proto/admin.proto"]
     run(command, what="generating the protocol's messages", hint="Run ./dev setup.")
 
 
