@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the device is shared out among clients that want all of it."""
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import clients
 import daemon
@@ -54,14 +56,32 @@ def weighted_clients(r, seconds):
                 f.write(f'user {{ name: "user{w}" limits {{ weight: {w} }} }}\n')
         with daemon.running(f"--token_file={tokens}", f"--config={config}") as d:
             started = [clients.Client("train", d["listen"], WIDTH, **e) for e in env]
-            rates = [c["steps_per_s"] for c in clients.run(started, seconds)]
-    share = [rate / sum(rates) * sum(WEIGHTS) / w for rate, w in zip(rates, WEIGHTS)]
+            for client in started:
+                client.wait_until_ready()
+            for client in started:
+                client.begin(seconds)
+            time.sleep(0.2 * seconds)
+            before = device_seconds(d["socket"])
+            time.sleep(0.6 * seconds)
+            after = device_seconds(d["socket"])
+            for client in started:
+                client.result()
+    used = [after[f"user{w}"] - before[f"user{w}"] for w in WEIGHTS]
+    share = [u / sum(used) * sum(WEIGHTS) / w for u, w in zip(used, WEIGHTS)]
     r.add(
-        "weights 1:2:4: the share farthest from its weight's",
+        "weights 1:2:4: the device time farthest from its weight's",
         max(abs(s - 1) for s in share) * 100,
         "%",
         target=5,
     )
+
+
+def device_seconds(socket):
+    """Device time that each user's session has had."""
+    command = [sys.executable, "-m", "holdfast", "status", "unix:" + socket, "--json"]
+    out = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    sessions = json.loads(out.stdout)["sessions"]
+    return {session["user"]: session["device_seconds"] for session in sessions}
 
 
 def new_token(user, file):
