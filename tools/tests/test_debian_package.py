@@ -16,7 +16,6 @@ import pytest
 from workspace import ROOT
 
 INCLUDE = "python3,python3-numpy,adduser"
-MIRROR = "http://deb.debian.org/debian"
 # As root in a namespace of mounts and processes of its own, in the new Debian.
 ENTER = """
 set -e
@@ -65,7 +64,7 @@ def debian(tmp_path_factory):
         shutil.rmtree(kept, ignore_errors=True)
         command = ["debootstrap", "--variant=minbase", f"--include={INCLUDE}"]
         made = subprocess.run(
-            [*command, "bookworm", kept, MIRROR], capture_output=True, text=True
+            [*command, "bookworm", kept], capture_output=True, text=True
         )
         if made.returncode:
             shutil.rmtree(kept, ignore_errors=True)
