@@ -54,6 +54,9 @@ ABSL_FLAG(std::string, http, "",
           "host:port for /metrics (Prometheus), /healthz, /readyz and a web "
           "page of the daemon's sessions, such as 127.0.0.1:50152; port 0 "
           "takes a free one; empty: none");
+ABSL_FLAG(bool, http_everything, false,
+          "show all users' sessions to whoever reads --http; else sums, the "
+          "reader's own sessions, and all of them to admins");
 ABSL_FLAG(std::string, socket_mode, "0600",
           "mode of the Unix socket; 0666 lets every user of this machine in, "
           "each as themselves");
@@ -271,9 +274,10 @@ absl::Status Serve(EndOfService* end) {
   }
   std::unique_ptr<HttpServer> http;
   if (status.ok() && !absl::GetFlag(FLAGS_http).empty()) {
-    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(
-        &registry,
-        {absl::GetFlag(FLAGS_http), absl::GetFlag(FLAGS_allow_remote)});
+    absl::StatusOr<std::unique_ptr<HttpServer>> started =
+        HttpServer::Start(&registry, {absl::GetFlag(FLAGS_http),
+                                      absl::GetFlag(FLAGS_allow_remote),
+                                      absl::GetFlag(FLAGS_http_everything)});
     if (started.ok()) {
       http = *std::move(started);
     } else {

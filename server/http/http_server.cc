@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <optional>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -17,7 +18,9 @@
 #include "server/metrics/history.h"
 #include "server/metrics/metrics_page.h"
 #include "server/metrics/status_json.h"
+#include "server/metrics/viewer.h"
 #include "server/transport/grpc_server.h"
+#include "server/trust/authenticator.h"
 
 namespace holdfast {
 namespace {
@@ -91,6 +94,20 @@ httplib::Server::HandlerResponse CheckHost(const httplib::Request& request,
   return httplib::Server::HandlerResponse::Handled;
 }
 
+// As gRPC spells addresses, which is what Authenticator reads.
+std::string PeerOf(const httplib::Request& request) {
+  const bool v6 = absl::StrContains(request.remote_addr, ':');
+  return v6 ? absl::StrCat("ipv6:[", request.remote_addr,
+                           "]:", request.remote_port)
+            : absl::StrCat("ipv4:", request.remote_addr, ":",
+                           request.remote_port);
+}
+
+bool Forwarded(const httplib::Request& request) {
+  return request.has_header("Forwarded") || request.has_header("Via") ||
+         request.has_header("X-Forwarded-For");
+}
+
 }  // namespace
 
 struct HttpServer::Running {
@@ -98,13 +115,43 @@ struct HttpServer::Running {
       : registry(registry), history(registry) {}
 
   void Configure(bool loopback);
+  // Whose sessions the request's reader may see. False: it was answered with
+  // an error.
+  bool Identify(const httplib::Request& request, httplib::Response* response,
+                Viewer* viewer);
   absl::StatusOr<int> Bind(const std::string& host, int port);
 
   SessionRegistry* const registry;
   const History history;
+  bool everything = false;
+  std::string address;  // set before the first request
   httplib::Server server;
   std::thread thread;
 };
+
+bool HttpServer::Running::Identify(const httplib::Request& request,
+                                   httplib::Response* response,
+                                   Viewer* viewer) {
+  viewer->all = everything;
+  if (everything || registry->trust() == nullptr) return true;
+  Authenticator::Call call;
+  call.peer = PeerOf(request);
+  call.listen = address;
+  call.authorization = request.get_header_value("Authorization");
+  const absl::StatusOr<std::optional<Peer>> reader =
+      registry->trust()->Reader(call, Forwarded(request));
+  if (!reader.ok()) {
+    response->status = absl::IsUnavailable(reader.status()) ? 429 : 401;
+    response->set_content(absl::StrCat(reader.status().message(), "\n"),
+                          kTextType);
+    return false;
+  }
+  if (reader->has_value()) {
+    viewer->user = (*reader)->user.name;
+    viewer->all = (*reader)->user.admin();
+  }
+  return true;
+}
 
 void HttpServer::Running::Configure(bool loopback) {
   using httplib::Request;
@@ -121,8 +168,10 @@ void HttpServer::Running::Configure(bool loopback) {
                               {"X-Content-Type-Options", "nosniff"},
                               {"Cache-Control", "no-store"}});
   if (loopback) server.set_pre_routing_handler(CheckHost);
-  server.Get("/metrics", [this](const Request&, Response& response) {
-    response.set_content(MetricsPage(registry), kMetricsType);
+  server.Get("/metrics", [this](const Request& request, Response& response) {
+    Viewer viewer;
+    if (!Identify(request, &response, &viewer)) return;
+    response.set_content(MetricsPage(registry, viewer), kMetricsType);
   });
   server.Get("/healthz", [this](const Request&, Response& response) {
     Answer(CheckWorker(*registry), &response);
@@ -130,8 +179,11 @@ void HttpServer::Running::Configure(bool loopback) {
   server.Get("/readyz", [this](const Request&, Response& response) {
     Answer(registry->Ready(), &response);
   });
-  server.Get("/api/status", [this](const Request&, Response& response) {
-    response.set_content(StatusJson(registry, history), "application/json");
+  server.Get("/api/status", [this](const Request& request, Response& response) {
+    Viewer viewer;
+    if (!Identify(request, &response, &viewer)) return;
+    response.set_content(StatusJson(registry, history, viewer),
+                         "application/json");
   });
   for (const WebFile& file : WebFiles()) {
     server.Get(file.path, [file](const Request&, Response& response) {
@@ -170,6 +222,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   std::unique_ptr<HttpServer> result(new HttpServer);
   result->running_ = std::make_unique<Running>(registry);
   Running* running = result->running_.get();
+  running->everything = options.everything;
   running->Configure(IsLoopback(host));
   absl::StatusOr<int> bound = running->Bind(host, port);
   if (!bound.ok()) {
@@ -178,6 +231,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
                                                bound.status().message()));
   }
   result->address_ = absl::StrCat(host, ":", *bound);
+  running->address = result->address_;
   running->thread =
       std::thread([running] { running->server.listen_after_bind(); });
   // Its stop() does nothing before it runs.

@@ -3,7 +3,8 @@
 //
 // HttpServer: what people and programs that watch the daemon read, over plain
 // HTTP: /metrics for Prometheus, /healthz and /readyz for supervisors, a web
-// page at / with /api/status behind it. It changes nothing: GET only.
+// page at / with /api/status behind it. It changes nothing: GET only. Readers
+// see sums, their own sessions, and as admins everybody's.
 // Thread-safety: Start and Stop from one thread. Requests are served by threads
 // of its own and never wait for the worker.
 #ifndef HOLDFAST_SERVER_HTTP_HTTP_SERVER_H_
@@ -22,6 +23,7 @@ class HttpServer {
   struct Options {
     std::string address;        // "host:port"; port 0: any free one
     bool allow_remote = false;  // else only this host's own addresses
+    bool everything = false;    // whoever asks sees everybody's sessions
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(

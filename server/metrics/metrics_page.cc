@@ -16,15 +16,19 @@
 namespace holdfast {
 namespace {
 
+using Sessions = std::vector<const v1::SessionStats*>;
+
 // A gauge or counter with one value per session.
-void PerSession(const v1::StatsReply& stats, absl::string_view name,
+void PerSession(const Sessions& sessions, absl::string_view name,
                 absl::string_view type, absl::string_view help,
                 const std::function<double(const v1::SessionStats&)>& value,
                 PrometheusText* out) {
   out->Metric(name, type, help);
-  for (const v1::SessionStats& session : stats.sessions()) {
-    const std::string id = absl::StrCat(session.id());
-    out->Sample({{"session", id}, {"name", session.name()}}, value(session));
+  for (const v1::SessionStats* session : sessions) {
+    const std::string id = absl::StrCat(session->id());
+    out->Sample(
+        {{"session", id}, {"user", session->user()}, {"name", session->name()}},
+        value(*session));
   }
 }
 
@@ -37,40 +41,40 @@ double Sum(const v1::StatsReply& stats,
   return sum;
 }
 
-void WriteSessions(const v1::StatsReply& stats, PrometheusText* out) {
+void WriteSessions(const Sessions& sessions, PrometheusText* out) {
   using Stats = v1::SessionStats;
   PerSession(
-      stats, "session_memory_in_use_bytes", "gauge",
+      sessions, "session_memory_in_use_bytes", "gauge",
       "Memory of the session's tensors.",
       [](const Stats& s) { return s.bytes_in_use(); }, out);
   PerSession(
-      stats, "session_memory_cached_bytes", "gauge",
+      sessions, "session_memory_cached_bytes", "gauge",
       "Memory that the session's allocator holds for later tensors.",
       [](const Stats& s) { return s.bytes_cached(); }, out);
   PerSession(
-      stats, "session_memory_reserved_bytes", "gauge",
+      sessions, "session_memory_reserved_bytes", "gauge",
       "Memory that the session takes of the device: in use and cached.",
       [](const Stats& s) { return s.bytes_in_use() + s.bytes_cached(); }, out);
   PerSession(
-      stats, "session_memory_peak_bytes", "gauge",
+      sessions, "session_memory_peak_bytes", "gauge",
       "Most memory in use at a time.",
       [](const Stats& s) { return s.peak_bytes_in_use(); }, out);
   PerSession(
-      stats, "session_tensors", "gauge", "Handles of the session.",
+      sessions, "session_tensors", "gauge", "Handles of the session.",
       [](const Stats& s) { return s.tensors(); }, out);
   PerSession(
-      stats, "session_queued_bytes", "gauge",
+      sessions, "session_queued_bytes", "gauge",
       "Batches that have come and wait, looked at once a second.",
       [](const Stats& s) { return s.queued_bytes(); }, out);
   PerSession(
-      stats, "session_ops_total", "counter", "Ops executed.",
+      sessions, "session_ops_total", "counter", "Ops executed.",
       [](const Stats& s) { return s.ops(); }, out);
   PerSession(
-      stats, "session_device_seconds_total", "counter",
+      sessions, "session_device_seconds_total", "counter",
       "Time that the session had the device.",
       [](const Stats& s) { return s.device_seconds(); }, out);
   PerSession(
-      stats, "session_refused_allocations_total", "counter",
+      sessions, "session_refused_allocations_total", "counter",
       "Allocations refused for want of memory.",
       [](const Stats& s) { return s.refused_allocations(); }, out);
 }
@@ -101,6 +105,19 @@ void WriteService(const v1::StatsReply& stats, const SessionTotals& totals,
   out->Metric("queued_bytes", "gauge",
               "Batches of all sessions that have come and wait.");
   out->Sample({}, Sum(stats, [](const Stats& s) { return s.queued_bytes(); }));
+
+  const double in_use =
+      Sum(stats, [](const Stats& s) { return s.bytes_in_use(); });
+  const double cached =
+      Sum(stats, [](const Stats& s) { return s.bytes_cached(); });
+  out->Metric("memory_in_use_bytes", "gauge", "Memory of all tensors.");
+  out->Sample({}, in_use);
+  out->Metric("memory_cached_bytes", "gauge",
+              "Memory that allocators hold for later tensors.");
+  out->Sample({}, cached);
+  out->Metric("memory_reserved_bytes", "gauge",
+              "Memory that all sessions take of the device.");
+  out->Sample({}, in_use + cached);
 
   out->Metric("device_seconds_total", "counter",
               "Time that the device worked for sessions, ended ones included.");
@@ -195,11 +212,11 @@ void WriteProcess(double uptime_seconds, PrometheusText* out) {
 
 }  // namespace
 
-std::string MetricsPage(SessionRegistry* registry) {
+std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer) {
   const v1::StatsReply stats = registry->Stats();
   PrometheusText out;
   WriteService(stats, registry->Totals(), &out);
-  WriteSessions(stats, &out);
+  WriteSessions(VisibleSessions(stats, viewer), &out);
   WriteOps(&out);
   WriteProcess(stats.uptime_seconds(), &out);
   return out.text();

@@ -8,11 +8,13 @@
 
 #include <string>
 
+#include "server/metrics/viewer.h"
 #include "server/session/session_registry.h"
 
 namespace holdfast {
 
-std::string MetricsPage(SessionRegistry* registry);
+// Sums over all sessions, and the values of each that the viewer sees.
+std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer);
 
 }  // namespace holdfast
 

@@ -18,7 +18,8 @@ constexpr size_t kMostOps = 15;
 
 std::string SessionJson(const v1::SessionStats& session) {
   return absl::StrCat(
-      "{\"id\":", session.id(), ",\"name\":", JsonString(session.name()),
+      "{\"id\":", session.id(), ",\"user\":", JsonString(session.user()),
+      ",\"name\":", JsonString(session.name()),
       ",\"client\":", JsonString(session.client()),
       ",\"transport\":", JsonString(session.transport()),
       ",\"trace_id\":", JsonString(session.trace_id()),
@@ -37,15 +38,14 @@ std::string OpJson(const v1::OpStats& op) {
                       absl::StrFormat(",\"seconds\":%.6f}", op.seconds()));
 }
 
-template <typename Message, typename Repeated, typename Key>
-std::vector<const Message*> Largest(const Repeated& all, size_t most, Key key) {
-  std::vector<const Message*> sorted;
-  for (const Message& one : all) sorted.push_back(&one);
+template <typename Message, typename Key>
+std::vector<const Message*> Largest(std::vector<const Message*> all,
+                                    size_t most, Key key) {
   std::stable_sort(
-      sorted.begin(), sorted.end(),
+      all.begin(), all.end(),
       [&](const Message* a, const Message* b) { return key(*a) > key(*b); });
-  sorted.resize(std::min(sorted.size(), most));
-  return sorted;
+  all.resize(std::min(all.size(), most));
+  return all;
 }
 
 std::string HistoryJson(const std::vector<History::Sample>& samples) {
@@ -70,8 +70,13 @@ std::string HistoryJson(const std::vector<History::Sample>& samples) {
 
 }  // namespace
 
-std::string StatusJson(SessionRegistry* registry, const History& history) {
+std::string StatusJson(SessionRegistry* registry, const History& history,
+                       const Viewer& viewer) {
   const v1::StatsReply stats = registry->Stats();
+  const std::vector<const v1::SessionStats*> visible =
+      VisibleSessions(stats, viewer);
+  std::vector<const v1::OpStats*> ops;
+  for (const v1::OpStats& op : stats.ops()) ops.push_back(&op);
   const auto by_memory = [](const v1::SessionStats& s) {
     return s.bytes_in_use() + s.bytes_cached();
   };
@@ -81,15 +86,15 @@ std::string StatusJson(SessionRegistry* registry, const History& history) {
       ",\"device\":", JsonString(stats.device()),
       absl::StrFormat(",\"uptime_seconds\":%.3f", stats.uptime_seconds()),
       ",\"memory_limit_bytes\":", stats.memory_limit_bytes(),
-      ",\"session_count\":", stats.sessions_size(), ",\"sessions\":[",
-      absl::StrJoin(
-          Largest<v1::SessionStats>(stats.sessions(), kMostSessions, by_memory),
-          ",",
-          [](std::string* out, const v1::SessionStats* session) {
-            absl::StrAppend(out, SessionJson(*session));
-          }),
+      ",\"viewer\":", JsonString(viewer.user),
+      ",\"session_count\":", stats.sessions_size(),
+      ",\"visible_count\":", visible.size(), ",\"sessions\":[",
+      absl::StrJoin(Largest(visible, kMostSessions, by_memory), ",",
+                    [](std::string* out, const v1::SessionStats* session) {
+                      absl::StrAppend(out, SessionJson(*session));
+                    }),
       "],\"ops\":[",
-      absl::StrJoin(Largest<v1::OpStats>(stats.ops(), kMostOps, by_time), ",",
+      absl::StrJoin(Largest(ops, kMostOps, by_time), ",",
                     [](std::string* out, const v1::OpStats* op) {
                       absl::StrAppend(out, OpJson(*op));
                     }),

@@ -8,13 +8,16 @@
 #include <string>
 
 #include "server/metrics/history.h"
+#include "server/metrics/viewer.h"
 #include "server/session/session_registry.h"
 
 namespace holdfast {
 
-// Sessions by memory, largest first, at most 200 of them; the ops that took
-// most time; the history in columns.
-std::string StatusJson(SessionRegistry* registry, const History& history);
+// The sessions that the viewer sees by memory, largest first, at most 200 of
+// them; how many there are besides; the ops that took most time; the history of
+// all sessions together in columns.
+std::string StatusJson(SessionRegistry* registry, const History& history,
+                       const Viewer& viewer);
 
 }  // namespace holdfast
 

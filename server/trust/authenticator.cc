@@ -190,6 +190,23 @@ absl::StatusOr<Peer> Authenticator::WithoutCredential(const Call& call) {
   return Peer{{kAnonymous, Role::kUser}, "none"};
 }
 
+absl::StatusOr<std::optional<Peer>> Authenticator::Reader(const Call& call,
+                                                          bool forwarded) {
+  if (!call.authorization.empty()) {
+    if (options_.token_file.empty()) {
+      return absl::UnauthenticatedError(
+          "[trust] this daemon runs without --token_file and takes no tokens");
+    }
+    absl::StatusOr<Peer> peer = WithToken(call);
+    if (!peer.ok()) return peer.status();
+    return std::optional<Peer>(*std::move(peer));
+  }
+  if (forwarded || asks_for_credentials()) return std::nullopt;
+  const auto uid = UserOfLoopback(call.peer, call.listen);
+  if (!uid.has_value()) return std::nullopt;
+  return std::optional<Peer>(Finish(PeerOfUser(*uid)));
+}
+
 absl::Status Authenticator::CheckStill(const std::string& user,
                                        const std::string& credential) {
   absl::string_view id = credential;

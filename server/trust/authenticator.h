@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -50,6 +51,12 @@ class Authenticator {
   // mistakes, it has to wait.
   absl::StatusOr<Peer> Remote(const Call& call);
   absl::StatusOr<Peer> Local(int socket);
+
+  // Who reads the daemon's pages. Nobody has to show anything: nullopt is a
+  // reader of whom nothing is known. Within this machine the process's user
+  // counts as over the Unix socket, unless the daemon asks for credentials or
+  // the request is `forwarded` (a proxy says so): then a token alone does.
+  absl::StatusOr<std::optional<Peer>> Reader(const Call& call, bool forwarded);
 
   // Whether what a peer showed is still worth anything; the error is for its
   // user.

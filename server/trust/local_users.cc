@@ -123,19 +123,21 @@ std::string UserName(uid_t uid) {
   return name;
 }
 
+Peer PeerOfUser(uid_t uid) {
+  Peer peer;
+  peer.user.name = UserName(uid);
+  if (uid == geteuid() || uid == 0) peer.user.role = Role::kAdmin;
+  peer.credential = absl::StrCat("uid ", uid);
+  return peer;
+}
+
 absl::StatusOr<Peer> PeerOfSocket(int fd) {
   ucred credentials = {};
   socklen_t length = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
     return absl::ErrnoToStatus(errno, "[local] the peer cannot be identified");
   }
-  Peer peer;
-  peer.user.name = UserName(credentials.uid);
-  if (credentials.uid == geteuid() || credentials.uid == 0) {
-    peer.user.role = Role::kAdmin;
-  }
-  peer.credential = absl::StrCat("uid ", credentials.uid);
-  return peer;
+  return PeerOfUser(credentials.uid);
 }
 
 std::optional<PeerAddress> ParsePeer(absl::string_view peer) {

@@ -21,8 +21,11 @@ namespace holdfast {
 // files and ask a directory service; answers are kept for a minute.
 std::string UserName(uid_t uid);
 
-// Whoever connected the Unix socket `fd`. Root and the user that runs the
-// daemon are admins.
+// A process of that user on this machine, beyond doubt. Root and the user that
+// runs the daemon are admins.
+Peer PeerOfUser(uid_t uid);
+
+// Whoever connected the Unix socket `fd`.
 absl::StatusOr<Peer> PeerOfSocket(int fd);
 
 // The user whose process holds the other end of a TCP connection within this

@@ -112,14 +112,19 @@ function show(status, charts) {
     status.sessions.map((s) => ({
       away: !s.connected,
       cells: [
-        s.id, s.name || "–", s.client, s.connected ? s.transport : "(away)", s.tensors,
+        s.id, s.user || "–", s.name || "–", s.client, s.connected ? s.transport : "(away)", s.tensors,
         size(s.bytes_in_use), size(s.bytes_cached), size(s.queued_bytes),
         s.ops.toLocaleString("en"), `${s.device_seconds.toFixed(1)} s`, s.trace_id,
       ],
     })),
   );
-  const hidden = status.session_count - status.sessions.length;
-  byId("more").textContent = hidden > 0 ? `and ${hidden} more with less memory` : "";
+  const small = status.visible_count - status.sessions.length;
+  const others = status.session_count - status.visible_count;
+  byId("more").textContent = [
+    small > 0 ? `and ${small} more with less memory` : "",
+    others > 0 ? `${others} of users other than ${status.viewer || "nobody"}` : "",
+  ].filter(Boolean).join("; ");
+  byId("identify").hidden = others === 0;
   fill(
     "ops",
     status.ops.map((op) => ({
@@ -132,8 +137,13 @@ function show(status, charts) {
 async function refresh(charts) {
   const state = byId("state");
   try {
-    const reply = await fetch("/api/status", { signal: AbortSignal.timeout(5000) });
-    if (!reply.ok) throw new Error(`HTTP ${reply.status}`);
+    const token = sessionStorage.getItem("token");
+    const reply = await fetch("/api/status", {
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
+      signal: AbortSignal.timeout(5000),
+    });
+    if (reply.status === 401) sessionStorage.removeItem("token");
+    if (!reply.ok) throw new Error(await reply.text());
     const status = await reply.json();
     show(status, charts);
     state.textContent = `up ${duration(status.uptime_seconds)}`;
@@ -144,5 +154,13 @@ async function refresh(charts) {
   }
   setTimeout(refresh, 1000, charts);
 }
+
+// The tab remembers it, and forgets it when the daemon refuses it.
+byId("identify").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const token = byId("token").value.trim();
+  byId("token").value = "";
+  if (token) sessionStorage.setItem("token", token);
+});
 
 refresh(Object.fromEntries(Object.keys(LINES).map((id) => [id, makeChart(id)])));

@@ -3,6 +3,7 @@
 
 """--http: metrics that Debian's Prometheus reads, health, and who may ask."""
 
+import getpass
 import json
 import shutil
 import socket
@@ -65,7 +66,8 @@ def test_a_session_is_metered(served, transport):
     before = samples(served)
     with holdfast.connect(served.address(transport), session=f"m-{transport}") as s:
         x = run_ops(s, 2000)
-        labels = f'{{session="{s.id}",name="m-{transport}"}}'
+        user = getpass.getuser()
+        labels = f'{{session="{s.id}",user="{user}",name="m-{transport}"}}'
         # A session's counts are published when its turn is over, behind the reply.
         ops = f"holdfast_session_ops_total{labels}"
         now = samples_when(served, lambda found: found[ops] >= 2001)
@@ -74,6 +76,8 @@ def test_a_session_is_metered(served, transport):
         reserved = now[f"holdfast_session_memory_reserved_bytes{labels}"]
         cached = now[f"holdfast_session_memory_cached_bytes{labels}"]
         assert reserved == in_use + cached
+        assert now["holdfast_memory_in_use_bytes"] == in_use
+        assert now["holdfast_memory_reserved_bytes"] == reserved
         assert now[f"holdfast_session_device_seconds_total{labels}"] > 0
         assert now[f'holdfast_connections{{transport="{transport}"}}'] == 1
         name = 'holdfast_op_calls_total{op="mul"}'

@@ -3,9 +3,11 @@
 
 """The daemon's web page, in a real browser without a screen."""
 
+import getpass
 import shutil
 
 import pytest
+from daemon_users import new_token
 
 import holdfast
 from holdfast.daemon import Daemon
@@ -71,8 +73,9 @@ def test_the_page_is_alive(browser):
                 "document.querySelector('#ops tbody').innerText.includes('mul')",
             )
             (row,) = cells(browser, "sessions")
-            assert row[0] == str(session.id) and row[1] == name and row[3] == "shm"
-            assert float(row[5].split()[0]) >= 4 and row[5].endswith("MiB")
+            assert row[0] == str(session.id) and row[2] == name and row[4] == "shm"
+            assert row[1] == getpass.getuser()
+            assert float(row[6].split()[0]) >= 4 and row[6].endswith("MiB")
             assert row[-1] == session.trace_id
             assert not browser.find_elements("css selector", "#sessions img")
             # The memory is in the chart, and drawn.
@@ -93,3 +96,19 @@ def test_the_page_is_alive(browser):
         if "ERR_CONNECTION_REFUSED" not in entry["message"]
     ]
     assert not faults
+
+
+def test_a_token_shows_more(browser, tmp_path):
+    tokens = tmp_path / "tokens"
+    boss = new_token(tokens, "boss", "--admin")
+    with Daemon("--http=127.0.0.1:0", f"--token_file={tokens}") as daemon:
+        with holdfast.connect(daemon.shm_address, default=False):
+            browser.get(f"http://{daemon.http_address}/")
+            rows = "document.querySelectorAll('#sessions tbody tr').length"
+            wait(browser, "!document.getElementById('identify').hidden")
+            assert browser.execute_script(f"return {rows}") == 0
+            browser.find_element("id", "token").send_keys(boss)
+            browser.find_element("css selector", "#identify button").click()
+            wait(browser, f"{rows} === 1")
+            assert cells(browser, "sessions")[0][1] == getpass.getuser()
+            wait(browser, "document.getElementById('identify').hidden")
