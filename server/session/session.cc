@@ -26,6 +26,9 @@ constexpr size_t kMaxPendingEventBytes = size_t{256} << 20;
 // Uploads never used and downloads never fetched, together.
 constexpr uint64_t kMaxBulkBytes = uint64_t{16} << 30;
 
+// Over gRPC: between the reply to Hello and the stream.
+constexpr absl::Duration kConnectionComesWithin = absl::Seconds(5);
+
 // A program that catches the error and tries again fills no log.
 constexpr absl::Duration kLimitLineEvery = absl::Minutes(1);
 
@@ -183,6 +186,16 @@ absl::Time Session::last_active() const {
   return absl::FromUnixMicros(active_us_.load(std::memory_order_relaxed));
 }
 
+bool Session::in_use() const {
+  return connected() ||
+         absl::ToUnixMicros(absl::Now()) < promised_until_us_.load();
+}
+
+void Session::Promise() {
+  promised_until_us_.store(
+      absl::ToUnixMicros(absl::Now() + kConnectionComesWithin));
+}
+
 absl::Time Session::expires() const {
   return absl::FromUnixMicros(expires_us_.load());
 }
@@ -280,6 +293,10 @@ void Session::RunSome(const Slice& slice) {
                              std::memory_order_relaxed);
   if (!status.ok()) End(status);
   if (ran > 0) active_us_.store(absl::ToUnixMicros(start));
+  PublishCounters();
+}
+
+void Session::PublishCounters() {
   tensors_.store(executor_->tensors(), std::memory_order_relaxed);
   ops_.store(executor_->ops_run(), std::memory_order_relaxed);
   op_sequence_.store(executor_->op_sequence(), std::memory_order_relaxed);
@@ -332,6 +349,8 @@ void Session::Call(v1::BackwardCall call) {
 }
 
 void Session::SendEvent(v1::Event event) {
+  // Whoever has read a result finds its op counted.
+  PublishCounters();
   event.set_sequence(next_event_++);
   // The batch being applied counts as applied only once it is through: an
   // event inside it acknowledges those before.
@@ -376,6 +395,7 @@ void Session::SetConnection(std::unique_ptr<Connection> connection) {
   connection_ = std::move(connection);
   transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
   connected_.store(true, std::memory_order_release);
+  promised_until_us_.store(0);
   batches_since_ack_ = 0;
   active_us_.store(absl::ToUnixMicros(absl::Now()));
   FlushEvents();

@@ -142,6 +142,10 @@ class Session : public std::enable_shared_from_this<Session>,
   // The code of the reason that End was given.
   absl::StatusCode end_code() const { return end_code_.load(); }
   bool connected() const { return connected_.load(std::memory_order_acquire); }
+  // Hello has answered a client whose connection is still to come: until it
+  // does, for a few seconds, the session counts as in use.
+  void Promise();
+  bool in_use() const;
   // When the session dies unless somebody connects.
   absl::Time expires() const;
   void set_grace_seconds(double seconds);
@@ -162,6 +166,7 @@ class Session : public std::enable_shared_from_this<Session>,
   SessionLabel label() const { return {options_.id, options_.trace_id}; }
   // Allocations were refused since the last look: a line about once a minute.
   void LogLimitHits();
+  void PublishCounters();  // to the mirrors that Stats reads
   void SendEvent(v1::Event event);
   void FlushEvents();
   void DropAcknowledged(uint64_t event);
@@ -194,6 +199,7 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<bool> ended_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
   std::atomic<bool> connected_{false};
+  std::atomic<int64_t> promised_until_us_{0};  // see Promise
   std::atomic<int64_t> expires_us_{0};
   std::atomic<double> grace_seconds_;
   std::atomic<int64_t> active_us_{0};

@@ -102,6 +102,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     if (!session.ok()) return session.status();
     std::tie(welcome.session, attached) = *std::move(session);
     welcome.session->set_credential(peer.credential);
+    welcome.session->Promise();
     welcome.reply.set_session_token(welcome.session->token());
     roles_[peer.user.name] = peer.user.role;
   }
@@ -166,7 +167,7 @@ SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
   const std::shared_ptr<Session> named =
       name.empty() ? nullptr : FindByName(name, peer.user.name);
   if (request.attach() ||
-      (request.attach_if_away() && named != nullptr && !named->connected())) {
+      (request.attach_if_away() && named != nullptr && !named->in_use())) {
     if (named == nullptr) {
       return absl::NotFoundError(
           absl::StrCat("[hello] no session is named '", request.session_name(),
@@ -184,7 +185,7 @@ SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
     return absl::AlreadyExistsError(absl::StrCat(
         "[hello] a session of ", peer.user.name, " is named '",
         request.session_name(), "' already",
-        named->connected() ? ", and a program uses it" : "",
+        named->in_use() ? ", and a program uses it" : "",
         ": attach=True takes it over, another name opens another"));
   }
   absl::StatusOr<std::shared_ptr<Session>> created =

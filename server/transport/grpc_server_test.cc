@@ -201,6 +201,23 @@ TEST_F(GrpcServerTest, ATokenThatIsUnknownOrMissing) {
             grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(GrpcServerTest, ASessionIsTakenBeforeItsStreamComes) {
+  v1::HelloRequest request;
+  request.set_min_version(kProtocolVersion);
+  request.set_max_version(kProtocolVersion);
+  request.set_session_name("mine");
+  request.set_attach_if_away(true);
+  request.set_grace_seconds(30);
+  v1::HelloReply first, second;
+  grpc::ClientContext one, other;
+  ASSERT_TRUE(stub_->Hello(&one, request, &first).ok());
+  ASSERT_FALSE(first.has_status()) << first.status().ShortDebugString();
+  ASSERT_TRUE(stub_->Hello(&other, request, &second).ok());
+  EXPECT_EQ(second.status().code(),
+            static_cast<int>(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(second.status().message(), HasSubstr("a program uses it"));
+}
+
 TEST_F(GrpcServerTest, AVersionMismatchNamesBoth) {
   grpc::ClientContext context;
   v1::HelloRequest request;
