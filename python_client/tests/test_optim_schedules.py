@@ -31,6 +31,14 @@ SCHEDULES = [
     lambda s, o: s.SequentialLR(
         o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)], [4]
     ),
+    lambda s, o: s.OneCycleLR(o, 1.0, total_steps=EPOCHS + 1, three_phase=True),
+    lambda s, o: s.CyclicLR(o, 0.01, [0.1, 0.2], 4),
+    lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3, 5, mode="triangular2"),
+    lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, mode="exp_range", gamma=0.95),
+    lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, scale_fn=lambda x: 1 / x),
+    lambda s, o: s.CosineAnnealingWarmRestarts(o, 5),
+    lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, eta_min=0.01),
+    lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)]),
 ]
 
 
@@ -84,7 +92,7 @@ def test_reduce_on_plateau(options):
             assert our["lr"] == pytest.approx(their["lr"])
 
 
-@pytest.mark.parametrize("make", [SCHEDULES[0], SCHEDULES[6], SCHEDULES[12]])
+@pytest.mark.parametrize("make", [SCHEDULES[i] for i in (0, 6, 12, 14, 19, 20)])
 def test_state_dict_goes_on_where_it_was(make):
     ours, other = optimizers()[0], optimizers()[0]
     one, two = make(optim.lr_scheduler, ours), make(optim.lr_scheduler, other)
@@ -96,6 +104,24 @@ def test_state_dict_goes_on_where_it_was(make):
         one.step()
         two.step()
         assert one.get_last_lr() == two.get_last_lr()
+
+
+def test_warm_restarts_within_an_epoch():
+    ours, theirs = optimizers()
+    make = [
+        library.CosineAnnealingWarmRestarts
+        for library in (optim.lr_scheduler, torch.optim.lr_scheduler)
+    ]
+    our_schedule, their_schedule = make[0](ours, 2, 2), make[1](theirs, 2, 2)
+    for batch in range(40):
+        our_schedule.step(batch / 3)
+        their_schedule.step(batch / 3)
+        assert our_schedule.get_last_lr() == pytest.approx(their_schedule.get_last_lr())
+    our_schedule.step()
+    their_schedule.step()
+    assert our_schedule.get_last_lr() == pytest.approx(their_schedule.get_last_lr())
+    with pytest.raises(ValueError, match="non-negative epoch, but got -1"):
+        our_schedule.step(-1)
 
 
 def test_mistakes():
@@ -113,3 +139,13 @@ def test_mistakes():
     with pytest.raises(ValueError, match="Tried to step"):
         for _ in range(5):
             schedule.step()
+    with pytest.raises(ValueError, match="one and the same optimizer"):
+        other = schedules.ExponentialLR(optimizers()[0], 0.9)
+        schedules.ChainedScheduler([schedules.ExponentialLR(ours, 0.9), other])
+    with pytest.raises(ValueError, match="mode is invalid.*'saw'"):
+        schedules.CyclicLR(ours, 0.1, 1.0, mode="saw")
+    with pytest.raises(ValueError, match="integer T_mult >= 1, but got 0"):
+        schedules.CosineAnnealingWarmRestarts(ours, 3, 0)
+    plain = optim.Adagrad([nn.Parameter(holdfast.zeros(1))])
+    with pytest.raises(ValueError, match="must support momentum.*Adagrad"):
+        schedules.CyclicLR(plain, 0.1, 1.0)

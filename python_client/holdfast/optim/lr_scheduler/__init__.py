@@ -3,14 +3,15 @@
 
 """Learning-rate schedules: pure arithmetic on an optimizer's groups.
 
-Call `scheduler.step()` once after each epoch's optimizer steps (OneCycleLR:
-after each batch's).
+Call `scheduler.step()` once after each epoch's optimizer steps (OneCycleLR and
+CyclicLR: after each batch's).
 """
 
 from .base import LRScheduler
-from .cycles import CosineAnnealingLR, OneCycleLR
+from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from .momentum_cycles import CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau
-from .sequence import SequentialLR
+from .sequence import ChainedScheduler, SequentialLR
 from .steps import (
     ConstantLR,
     ExponentialLR,
@@ -26,8 +27,11 @@ from .steps import (
 _LRScheduler = LRScheduler
 
 __all__ = [
+    "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

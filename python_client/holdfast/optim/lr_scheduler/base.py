@@ -41,7 +41,10 @@ class LRScheduler:
     def step(self, epoch=None):
         """Moves to the next epoch (or to `epoch`) and sets the rates."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        lrs = self.get_lr() if epoch is None else self._closed_lr()
+        self._set(self.get_lr() if epoch is None else self._closed_lr())
+
+    def _set(self, lrs):
+        """Gives each group its rate."""
         for i, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs)):
             group["lr"] = lr
             if self.verbose:

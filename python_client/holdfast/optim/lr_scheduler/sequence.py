@@ -1,14 +1,31 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Schedules one after the other."""
+"""Several schedules of one optimizer: one after the other, or all at once."""
 
 from bisect import bisect_right
 
 from .base import LRScheduler
 
 
-class SequentialLR(LRScheduler):
+class _Schedulers(LRScheduler):
+    """Keeps schedulers, whose states are part of its own."""
+
+    def state_dict(self):
+        """Everything but the optimizer; schedulers as their own state."""
+        state = {k: v for k, v in super().state_dict().items() if k != "_schedulers"}
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes over what state_dict() returned."""
+        state = dict(state_dict)
+        for scheduler, saved in zip(self._schedulers, state.pop("_schedulers")):
+            scheduler.load_state_dict(saved)
+        self.__dict__.update(state)
+
+
+class SequentialLR(_Schedulers):
     """Runs schedulers one after the other; each starts at its milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1, verbose=False):
@@ -41,15 +58,24 @@ class SequentialLR(LRScheduler):
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def state_dict(self):
-        """Everything but the optimizer; schedulers as their own state."""
-        state = {k: v for k, v in super().state_dict().items() if k != "_schedulers"}
-        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
-        return state
 
-    def load_state_dict(self, state_dict):
-        """Takes over what state_dict() returned."""
-        state = dict(state_dict)
-        for scheduler, saved in zip(self._schedulers, state.pop("_schedulers")):
-            scheduler.load_state_dict(saved)
-        self.__dict__.update(state)
+class ChainedScheduler(_Schedulers):
+    """Steps all the schedulers at each step: their factors multiply."""
+
+    def __init__(self, schedulers):
+        schedulers = list(schedulers)
+        optimizers = {id(s.optimizer) for s in schedulers}
+        if len(optimizers) != 1:
+            raise ValueError(
+                "ChainedScheduler expects schedulers of one and the same optimizer, "
+                f"but got {len(schedulers)} schedulers of {len(optimizers)} optimizers"
+            )
+        self.optimizer = schedulers[0].optimizer
+        self._schedulers = schedulers
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self):
+        """Moves every scheduler to its next epoch."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
