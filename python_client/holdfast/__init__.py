@@ -82,6 +82,8 @@ globals().update(dtypes.NAMES)
 globals().update(typed_tensors.NAMES)
 dtype = _C.dtype
 newaxis = None
+# What PyTorch was built with: asked by programs that choose a device.
+has_cuda = has_mps = False
 # What PyTorch has in both places.
 _IN_FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu

@@ -79,10 +79,13 @@ def full_like(input, fill_value, *, dtype=None, **options):
 
 
 @function(out=True)
-def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, **options):
+def arange(start=None, end=None, step=1, *, dtype=None, requires_grad=False, **options):
     """Values start, start+step, ... below end, 1-D."""
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise TypeError("arange() missing required argument: 'end'")
+    start = 0 if start is None else start
     _C.check_device(options.pop("device", None))
     _ignore("arange", options)
     result = _ops.arange(_number(start), _number(end), _number(step), dtype=dtype)
@@ -121,7 +124,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
 
 @function(out=True)
 def randint(
-    low,
+    low=None,
     high=None,
     size=None,
     *,
@@ -132,11 +135,13 @@ def randint(
 ):
     """Uniform random integers in [low, high), or [0, low) with two arguments."""
     if high is None:
-        low, high = 0, low  # randint(high, size=...)
-    elif size is None:
-        low, high, size = 0, low, high
-    if size is None:
-        raise TypeError("randint() missing required argument: 'size'")
+        low, high = None, low  # randint(high, size=...)
+    elif low is not None and size is None:
+        low, high, size = None, low, high  # randint(high, size)
+    for name, value in (("high", high), ("size", size)):
+        if value is None:
+            raise TypeError(f"randint() missing required argument: '{name}'")
+    low = 0 if low is None else low
     _C.check_device(options.pop("device", None))
     _ignore("randint", options)
     result = _ops.randint(low, high, size, dtype=dtype, generator=generator)
@@ -238,6 +243,26 @@ def new_ones(self, *size, dtype=None, **options):
 def new_empty(self, *size, dtype=None, **options):
     """empty() of this tensor's type."""
     return _ops.empty(_sizes(size), dtype=dtype or self.dtype, **options)
+
+
+@function
+def empty_strided(size, stride, *, dtype=None, requires_grad=False, **options):
+    """Uninitialised, of the given strides, over memory of its own."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "mismatch in length of strides and shape. Got size="
+            f"{list(size)}, stride={list(stride)}"
+        )
+    last = [step * (n - 1) for n, step in zip(size, stride)]
+    entries = 0 if 0 in tuple(size) else 1 + sum(last)
+    memory = _ops.empty((entries,), dtype=dtype, **options)
+    return _marked(_ops.as_strided(memory, tuple(size), tuple(stride)), requires_grad)
+
+
+@method
+def new_empty_strided(self, size, stride, *, dtype=None, **options):
+    """empty_strided() of this tensor's type."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, **options)
 
 
 @method

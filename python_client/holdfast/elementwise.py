@@ -54,6 +54,12 @@ def _sub(input, other, *, alpha=1, inplace_=False):
     return (Tensor.sub_ if inplace_ else _ops.sub)(input, scaled)
 
 
+@overload("pow")
+@accepts_out
+def _pow(input, exponent, *, inplace_=False):
+    return (Tensor.pow_ if inplace_ else _ops.pow)(input, exponent)
+
+
 @overload("div")
 @accepts_out
 def _div(input, other, *, rounding_mode=None, inplace_=False):

@@ -13,6 +13,8 @@ one that real transforms halve.
 import math
 
 from holdfast import _C
+from holdfast._registry import accepts_out
+from holdfast.creation import arange
 from holdfast.missing import module_getattr
 
 _ops = _C.ops
@@ -160,107 +162,128 @@ def _one(n):
     return None if n is None else (n,)
 
 
+@accepts_out
 def fft(input, n=None, dim=-1, norm=None):
     """Transform along dim."""
     return _c2c(input, _one(n), (dim,), norm, True)
 
 
+@accepts_out
 def ifft(input, n=None, dim=-1, norm=None):
     """Inverse of fft()."""
     return _c2c(input, _one(n), (dim,), norm, False)
 
 
+@accepts_out
 def fft2(input, s=None, dim=(-2, -1), norm=None):
     """fftn() over two dimensions."""
     return _c2c(input, s, dim, norm, True)
 
 
+@accepts_out
 def ifft2(input, s=None, dim=(-2, -1), norm=None):
     """Inverse of fft2()."""
     return _c2c(input, s, dim, norm, False)
 
 
+@accepts_out
 def fftn(input, s=None, dim=None, norm=None):
     """Transform over dim (all if None; the last ones if s is given)."""
     return _c2c(input, s, dim, norm, True)
 
 
+@accepts_out
 def ifftn(input, s=None, dim=None, norm=None):
     """Inverse of fftn()."""
     return _c2c(input, s, dim, norm, False)
 
 
+@accepts_out
 def rfft(input, n=None, dim=-1, norm=None):
     """fft() of real numbers: the first n // 2 + 1 results; the others are
     their conjugates."""
     return _r2c(_real(input, "rfft"), _one(n), (dim,), norm, False)
 
 
+@accepts_out
 def irfft(input, n=None, dim=-1, norm=None):
     """Inverse of rfft(), with n (default 2 (size - 1)) real results."""
     return _c2r(_complex(input), _one(n), (dim,), norm, True)
 
 
+@accepts_out
 def rfft2(input, s=None, dim=(-2, -1), norm=None):
     """rfftn() over two dimensions."""
     return _r2c(_real(input, "rfft2"), s, dim, norm, False)
 
 
+@accepts_out
 def irfft2(input, s=None, dim=(-2, -1), norm=None):
     """Inverse of rfft2()."""
     return _c2r(_complex(input), s, dim, norm, True)
 
 
+@accepts_out
 def rfftn(input, s=None, dim=None, norm=None):
     """fftn() of real numbers; half of the last dimension."""
     return _r2c(_real(input, "rfftn"), s, dim, norm, False)
 
 
+@accepts_out
 def irfftn(input, s=None, dim=None, norm=None):
     """Inverse of rfftn()."""
     return _c2r(_complex(input), s, dim, norm, True)
 
 
+@accepts_out
 def hfft(input, n=None, dim=-1, norm=None):
     """Transform of a signal that is Hermitian in time, given half of it: real."""
     return hfftn(input, _one(n), (dim,), norm)
 
 
+@accepts_out
 def ihfft(input, n=None, dim=-1, norm=None):
     """Inverse of hfft(): half of a Hermitian signal."""
     return ihfftn(input, _one(n), (dim,), norm)
 
 
+@accepts_out
 def hfft2(input, s=None, dim=(-2, -1), norm=None):
     """hfftn() over two dimensions."""
     return hfftn(input, s, dim, norm)
 
 
+@accepts_out
 def ihfft2(input, s=None, dim=(-2, -1), norm=None):
     """Inverse of hfft2()."""
     return ihfftn(input, s, dim, norm)
 
 
+@accepts_out
 def hfftn(input, s=None, dim=None, norm=None):
     """hfft() over the last dimension, fft() over the others."""
     return _c2r(_ops.conj(_complex(input)), s, dim, norm, False)
 
 
+@accepts_out
 def ihfftn(input, s=None, dim=None, norm=None):
     """Inverse of hfftn()."""
     return _ops.conj(_r2c(_real(input, "ihfftn"), s, dim, norm, True))
 
 
-def fftfreq(n, d=1.0, *, dtype=None):
+@accepts_out
+def fftfreq(n, d=1.0, *, dtype=None, requires_grad=False, **options):
     """Frequencies of fft()'s results, for samples at distance d."""
-    numbers = _ops.arange(0, n, dtype=dtype or _C.default_dtype())
-    shifted = _ops.where(_ops.ge(numbers, (n + 1) // 2), numbers - n, numbers)
-    return shifted / (n * d)
+    first = -(n // 2)
+    steps = arange(first, n + first, dtype=dtype or _C.default_dtype(), **options)
+    return (ifftshift(steps) / (n * d)).requires_grad_(requires_grad)
 
 
-def rfftfreq(n, d=1.0, *, dtype=None):
+@accepts_out
+def rfftfreq(n, d=1.0, *, dtype=None, requires_grad=False, **options):
     """Frequencies of rfft()'s results, for samples at distance d."""
-    return _ops.arange(0, n // 2 + 1, dtype=dtype or _C.default_dtype()) / (n * d)
+    steps = arange(n // 2 + 1, dtype=dtype or _C.default_dtype(), **options)
+    return (steps / (n * d)).requires_grad_(requires_grad)
 
 
 def _rolled(input, dim, shift):

@@ -158,9 +158,9 @@ def _split_method(self, split_size, dim=0):
 
 
 @function
-def split(input, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0):
     """Views of split_size entries each along dim, or of the given sizes."""
-    size = input.size(dim)
+    size = tensor.size(dim)
     sections = split_size_or_sections
     if isinstance(sections, builtins.int):
         if sections < 0 or (sections == 0 and size):
@@ -180,7 +180,7 @@ def split(input, split_size_or_sections, dim=0):
         for length in sections:
             bounds.append((start, start + length))
             start += length
-    return tuple(_ops.slice(input, dim, a, b) for a, b in bounds)
+    return tuple(_ops.slice(tensor, dim, a, b) for a, b in bounds)
 
 
 @both
@@ -221,11 +221,10 @@ def unbind(input, dim=0):
     return tuple(_ops.select(input, dim, i) for i in range(input.size(dim)))
 
 
-@function
-def stack(tensors, dim=0, *, out=None):
+@function(out=True)
+def stack(tensors, dim=0, *, axis=None):
     """Tensors of one shape joined along a new dimension."""
-    if out is not None:
-        raise UnsupportedError("holdfast has no argument 'out' of torch.stack.")
+    dim = dim if axis is None else axis
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     dim = _wrap(dim, tensors[0].dim() + 1)
@@ -283,9 +282,9 @@ def repeat(input, *sizes, repeats=None):
 
 
 @both
-def tile(input, *dims):
+def tile(input, *sizes, dims=None):
     """repeat() with missing leading counts as 1."""
-    dims = _sizes(dims)
+    dims = _sizes(sizes if dims is None else (dims,))
     return repeat(input, (1,) * (input.dim() - len(dims)) + tuple(dims))
 
 

@@ -20,6 +20,20 @@ def test_cuda_is_asked_for_in_vain(torch):
     assert torch.cpu.is_available() and torch.version.cuda is None
 
 
+def test_questions_about_a_gpu_that_is_not_there(torch):
+    for ask in ("get_device_name", "get_device_properties", "mem_get_info"):
+        with pytest.raises(RuntimeError, match="No CUDA GPUs are available"):
+            getattr(torch.cuda, ask)(0)
+    assert torch.cuda.memory_stats() == {} and not torch.has_cuda
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    kept = torch.zeros(1 << 20)
+    assert torch.cuda.max_memory_reserved() >= kept.nbytes
+    torch.cuda.seed_all()
+    first = torch.cuda.initial_seed()
+    torch.cuda.seed()
+    assert torch.cuda.initial_seed() != first
+
+
 def test_an_event_waits_for_what_was_sent(torch):
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with pytest.raises(RuntimeError, match="must be recorded"):

@@ -6,6 +6,14 @@
 import contextlib
 
 from holdfast import _C, random
+from holdfast.cuda.devices import (  # noqa: F401
+    get_device_name,
+    get_device_properties,
+    is_available,
+    mem_get_info,
+    memory_stats,
+    need_gpu,
+)
 from holdfast.cuda.streams import (  # noqa: F401
     Event,
     Stream,
@@ -14,6 +22,7 @@ from holdfast.cuda.streams import (  # noqa: F401
     set_stream,
     stream,
 )
+from holdfast.errors import OutOfMemoryError  # noqa: F401
 from holdfast.memory import (  # noqa: F401
     max_memory_allocated,
     memory_allocated,
@@ -24,11 +33,6 @@ from holdfast.missing import module_getattr
 from holdfast.typed_tensors import NAMES
 
 
-def is_available():
-    """Whether the session's tensors live on a GPU; connects if need be."""
-    return _C.default_session().device.startswith("cuda")
-
-
 def device_count():
     """GPUs that the session sees: one or none."""
     return int(is_available())
@@ -36,27 +40,19 @@ def device_count():
 
 def current_device():
     """0: the session's device."""
-    _need_gpu()
+    need_gpu()
     return 0
 
 
 def set_device(device):
     """Nothing where the session has a GPU; an error where it has none."""
-    _need_gpu()
+    need_gpu()
 
 
 @contextlib.contextmanager
 def device(device):
     """Context manager: the session has one device."""
     yield
-
-
-def _need_gpu():
-    if not is_available():
-        raise RuntimeError(
-            "No CUDA GPUs are available: the daemon computes on "
-            f"{_C.default_session().device}"
-        )
 
 
 def is_bf16_supported():
@@ -66,7 +62,7 @@ def is_bf16_supported():
 
 def init():
     """Checks that there is a GPU."""
-    _need_gpu()
+    need_gpu()
 
 
 def is_initialized():
@@ -109,6 +105,24 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+def seed():
+    """A seed that differs from run to run, for the session's one stream."""
+    random.seed()
+
+
+seed_all = seed
+
+
+def initial_seed():
+    """holdfast.initial_seed(): a session has one stream."""
+    return random.initial_seed()
+
+
+max_memory_reserved = memory_reserved
+memory_cached = memory_reserved
+max_memory_cached = memory_reserved
 
 
 def get_rng_state(device="cuda"):

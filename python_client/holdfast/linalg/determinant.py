@@ -61,7 +61,6 @@ def _factors(A):
     return diagonal_of(LU), sign
 
 
-@both
 @accepts_out
 def det(A):
     """Determinant."""
@@ -69,7 +68,6 @@ def det(A):
     return _product(diagonal) * sign
 
 
-@both
 @accepts_out
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant."""
@@ -78,6 +76,18 @@ def slogdet(A):
         _product(_direction(diagonal.detach())) * sign,
         _ops.sum(_ops.log(_ops.abs(diagonal)), -1),
     )
+
+
+@both(names=("det",))
+def _det(input):
+    """linalg.det(); here PyTorch names the argument otherwise."""
+    return det(input)
+
+
+@both(names=("slogdet",))
+def _slogdet(input):
+    """linalg.slogdet(); here PyTorch names the argument otherwise."""
+    return slogdet(input)
 
 
 @both

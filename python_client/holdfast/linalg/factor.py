@@ -38,18 +38,18 @@ def _cholesky(input, upper=False, *, out=None):
 
 @both
 @accepts_out
-def cholesky_solve(input, L, upper=False):
-    """X of A X = input, given A's Cholesky factor."""
-    lower = L.mH if upper else L
+def cholesky_solve(input, input2, upper=False):
+    """X of A X = input, given A's Cholesky factor input2."""
+    lower = input2.mH if upper else input2
     half = _ops.linalg_solve_triangular(lower, input, False)
     return _ops.linalg_solve_triangular(lower.mH, half, True)
 
 
 @both
 @accepts_out
-def cholesky_inverse(L, upper=False):
+def cholesky_inverse(input, upper=False):
     """The inverse of A, given its Cholesky factor."""
-    return cholesky_solve(identity_like(L, L.size(-1)), L, upper)
+    return cholesky_solve(identity_like(input, input.size(-1)), input, upper)
 
 
 @accepts_out

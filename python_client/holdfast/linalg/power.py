@@ -18,7 +18,6 @@ def matrix_exp(A):
     return _ops.linalg_matrix_exp(A)
 
 
-@both
 @accepts_out
 def matrix_power(A, n):
     """A multiplied n times with itself; its inverse's powers for n < 0."""
@@ -38,6 +37,12 @@ def matrix_power(A, n):
         if n == 0:
             return result
         square = square @ square
+
+
+@both(names=("matrix_power",), out=True)
+def _matrix_power(input, n):
+    """linalg.matrix_power(); here PyTorch names the argument otherwise."""
+    return matrix_power(input, n)
 
 
 def vander(x, *, N=None):

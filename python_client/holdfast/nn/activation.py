@@ -111,7 +111,12 @@ class CELU(ELU):
 class Hardtanh(Module):
     """input limited to [min_val, max_val]."""
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+    def __init__(
+        self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None
+    ):
+        # Names of old versions that PyTorch still takes.
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
         super().__init__()
         if max_val <= min_val:
             raise AssertionError("max_val must be above min_val")
