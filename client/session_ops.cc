@@ -193,6 +193,12 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
     put.set_data(data, bytes);
   } else {
     status = connection_->Upload(data, bytes, &put);
+    if (absl::IsResourceExhausted(status)) {
+      // Uploads overtake the stream: what it frees before may be enough.
+      absl::Status drained = Synchronize(nullptr);
+      if (!drained.ok()) return drained;
+      status = connection_->Upload(data, bytes, &put);
+    }
     if (!status.ok()) return status;
   }
   return SendPut(std::move(put), std::move(spec), begin_ns);

@@ -48,6 +48,11 @@ void MemoryAccount::Return(uint64_t bytes) {
   ledger_->reserved_ -= bytes;
 }
 
+absl::Status MemoryAccount::CheckRoom(uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  return ledger_->Check(*this, bytes);
+}
+
 void MemoryAccount::SetLimits(uint64_t hard, uint64_t share) {
   std::lock_guard<std::mutex> lock(ledger_->mutex_);
   hard_ = hard;
@@ -163,6 +168,40 @@ void MemoryLedger::Reclaim(MemoryAccount* needy, uint64_t bytes) {
       allocator->ReleaseCached();
     }
   }
+}
+
+// ---- charge
+
+MemoryCharge& MemoryCharge::operator=(MemoryCharge&& other) noexcept {
+  if (this == &other) return *this;
+  Clear();
+  account_ = std::move(other.account_);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+void MemoryCharge::Clear() {
+  if (bytes_ > 0) account_->Return(bytes_);
+  bytes_ = 0;
+}
+
+absl::Status MemoryCharge::CheckRoom(uint64_t bytes) {
+  if (account_ == nullptr || account_->CheckRoom(bytes).ok()) {
+    return absl::OkStatus();
+  }
+  account_->ledger()->Reclaim(account_.get(), bytes);
+  return account_->CheckRoom(bytes);
+}
+
+absl::Status MemoryCharge::Add(uint64_t bytes) {
+  if (account_ == nullptr) return absl::OkStatus();
+  absl::Status status = account_->Reserve(bytes);
+  if (!status.ok()) {
+    account_->ledger()->Reclaim(account_.get(), bytes);
+    status = account_->Reserve(bytes);
+  }
+  if (status.ok()) bytes_ += bytes;
+  return status;
 }
 
 }  // namespace holdfast

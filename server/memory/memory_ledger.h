@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,8 @@ class MemoryAccount {
   // Takes `bytes` of the device; RESOURCE_EXHAUSTED names the limit.
   absl::Status Reserve(uint64_t bytes);
   void Return(uint64_t bytes);
+  // Whether Reserve would give as many now.
+  absl::Status CheckRoom(uint64_t bytes);
 
   const std::string& user() const { return user_; }
   MemoryLedger* ledger() const { return ledger_.get(); }
@@ -91,6 +94,32 @@ class MemoryLedger : public std::enable_shared_from_this<MemoryLedger> {
   // Held while allocators of others are called, so that none dies meanwhile.
   // Taken before any allocator's lock, never after.
   std::mutex allocators_mutex_;
+};
+
+// Memory outside allocators that is on an account, until the charge ends.
+// Without an account nothing is counted. Thread-safety: none; REQUIRES: the
+// caller holds no allocator's lock.
+class MemoryCharge {
+ public:
+  explicit MemoryCharge(std::shared_ptr<MemoryAccount> account = nullptr)
+      : account_(std::move(account)) {}
+  ~MemoryCharge() { Clear(); }
+  MemoryCharge(MemoryCharge&& other) noexcept
+      : account_(std::move(other.account_)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryCharge& operator=(MemoryCharge&& other) noexcept;
+
+  // Takes more; what others keep for reuse is given back for it.
+  absl::Status Add(uint64_t bytes);
+  // Whether as many more could be had now.
+  absl::Status CheckRoom(uint64_t bytes);
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void Clear();
+
+  std::shared_ptr<MemoryAccount> account_;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace holdfast

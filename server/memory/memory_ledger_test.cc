@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -105,6 +106,39 @@ TEST_F(LedgerTest, AnAccountGoesWithItsLastOwner) {
   EXPECT_TRUE(ledger_->Accounts().empty());
   auto memory = Allocator("alice");
   EXPECT_EQ(ledger_->Accounts().size(), 1u);
+}
+
+TEST_F(LedgerTest, AChargeIsReturnedOnce) {
+  auto account = ledger_->Account("alice");
+  account->SetLimits(10 * kMiB, 0);
+  MemoryCharge charge(account);
+  EXPECT_TRUE(charge.CheckRoom(10 * kMiB).ok());
+  EXPECT_THAT(std::string(charge.CheckRoom(11 * kMiB).message()),
+              HasSubstr("limit of alice"));
+  ASSERT_TRUE(charge.Add(6 * kMiB).ok());
+  ASSERT_TRUE(charge.Add(4 * kMiB).ok());
+  EXPECT_FALSE(charge.Add(1).ok());
+  EXPECT_EQ(account->reserved(), 10 * kMiB);
+  {
+    MemoryCharge moved = std::move(charge);
+    EXPECT_EQ(moved.bytes(), 10 * kMiB);
+    charge = MemoryCharge(account);
+    EXPECT_EQ(account->reserved(), 10 * kMiB);
+  }
+  EXPECT_EQ(account->reserved(), 0u);
+  MemoryCharge uncounted;
+  EXPECT_TRUE(uncounted.Add(1000 * kMiB).ok());
+}
+
+TEST_F(LedgerTest, AChargeTakesBackWhatIsOnlyKept) {
+  auto account = ledger_->Account("alice");
+  account->SetLimits(40 * kMiB, 0);
+  auto memory = Allocator("alice");
+  memory->Free(*memory->Allocate(30 * kMiB, 0));
+  MemoryCharge charge(account);
+  EXPECT_TRUE(charge.CheckRoom(20 * kMiB).ok());
+  EXPECT_TRUE(charge.Add(20 * kMiB).ok());
+  EXPECT_EQ(account->reserved(), 20 * kMiB);
 }
 
 }  // namespace

@@ -81,18 +81,19 @@ absl::StatusOr<MemorySegment> Session::FindSegment(uint64_t id) {
   return executor_->FindSegment(id);
 }
 
-absl::Status Session::StoreUpload(uint64_t id, SharedBytes bytes) {
+absl::Status Session::StoreUpload(uint64_t id, SharedBytes bytes,
+                                  MemoryCharge charge) {
   std::lock_guard<std::mutex> lock(bulk_mutex_);
   uint64_t old = 0;
   const auto it = uploads_.find(id);
-  if (it != uploads_.end()) old = it->second->size();
+  if (it != uploads_.end()) old = it->second.bytes->size();
   if (bulk_bytes_ - old + bytes->size() > kMaxBulkBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "[upload] at most ", kMaxBulkBytes, " bytes may wait. Got ",
         bytes->size(), " more over ", bulk_bytes_));
   }
   bulk_bytes_ += bytes->size() - old;
-  uploads_[id] = std::move(bytes);
+  uploads_[id] = {std::move(bytes), std::move(charge)};
   return absl::OkStatus();
 }
 
@@ -102,8 +103,9 @@ absl::StatusOr<SharedBytes> Session::TakeUpload(uint64_t id) {
   if (it == uploads_.end()) {
     return absl::NotFoundError(absl::StrCat("[put] unknown upload ", id));
   }
-  SharedBytes bytes = std::move(it->second);
+  SharedBytes bytes = std::move(it->second.bytes);
   bulk_bytes_ -= bytes->size();
+  // From here on they are the tensor's, which is counted itself.
   uploads_.erase(it);
   return bytes;
 }

@@ -26,6 +26,7 @@
 #include "server/exec/executor.h"
 #include "server/exec/fair_share.h"
 #include "server/log/log.h"
+#include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
 
 namespace holdfast {
@@ -74,8 +75,9 @@ class Session : public std::enable_shared_from_this<Session>,
   // session. Also its size.
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id);
 
-  // Uploads arrive beside the stream; a Put names them when complete.
-  absl::Status StoreUpload(uint64_t id, SharedBytes bytes);
+  // Uploads arrive beside the stream; a Put names them when complete. `charge`
+  // is what counts them on their user's account until then.
+  absl::Status StoreUpload(uint64_t id, SharedBytes bytes, MemoryCharge charge);
   // Bytes of a large read. They stay until DropDownload, so that a cut
   // transfer can be repeated.
   absl::StatusOr<SharedBytes> FindDownload(uint64_t id);
@@ -212,7 +214,11 @@ class Session : public std::enable_shared_from_this<Session>,
   // Guards what follows. std::mutex, here and elsewhere in the server: the
   // system's Abseil is not built for ThreadSanitizer.
   mutable std::mutex bulk_mutex_;
-  absl::flat_hash_map<uint64_t, SharedBytes> uploads_;
+  struct StoredUpload {
+    SharedBytes bytes;
+    MemoryCharge charge;
+  };
+  absl::flat_hash_map<uint64_t, StoredUpload> uploads_;
   absl::flat_hash_map<uint64_t, SharedBytes> downloads_;
   uint64_t next_download_ = 1;
   uint64_t bulk_bytes_ = 0;

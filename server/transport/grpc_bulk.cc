@@ -15,6 +15,7 @@
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/slice.h"
+#include "server/memory/memory_ledger.h"
 #include "server/session/session.h"
 #include "server/transport/grpc_stream.h"
 #include "server/transport/reaction_order.h"
@@ -108,7 +109,9 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     absl::Status status = Begin(chunk);
     if (!status.ok()) return status;
     const std::string& data = chunk.data();
-    return Append(data.data(), data.size());
+    status = Claim(data.size());
+    if (status.ok()) Append(data.data(), data.size());
+    return status;
   }
 
   // Only data: it is copied once, to where it stays.
@@ -125,13 +128,14 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       }
       uint32_t left;
       if (!input.ReadVarint32(&left)) return NoChunk();
+      absl::Status status = Claim(left);
+      if (!status.ok()) return status;
       while (left > 0) {
         const void* piece;
         int size;
         if (!input.GetDirectBufferPointer(&piece, &size)) return NoChunk();
         size = static_cast<int>(std::min<uint32_t>(left, size));
-        absl::Status status = Append(piece, size);
-        if (!status.ok()) return status;
+        Append(piece, size);
         input.Skip(size);
         left -= size;
       }
@@ -139,15 +143,26 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     return input.ConsumedEntireMessage() ? absl::OkStatus() : NoChunk();
   }
 
-  absl::Status Append(const void* data, size_t size) {
+  // Puts bytes that have come on their user's account. A client that promises
+  // much and sends little takes little.
+  absl::Status Claim(size_t size) {
     if (size > total_ - bytes_->size()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "[upload] the chunks must have total_bytes together. Got more than ",
           total_, " bytes."));
     }
+    const absl::Status status = charge_.Add(size);
+    return status.ok() ? status : NoRoom(status);
+  }
+
+  absl::Status NoRoom(const absl::Status& reason) const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[upload] no room for ", total_, " bytes: ", reason.message(), "."));
+  }
+
+  void Append(const void* data, size_t size) {
     const auto* begin = static_cast<const uint8_t*>(data);
     bytes_->insert(bytes_->end(), begin, begin + size);
-    return absl::OkStatus();
   }
 
   static absl::Status NoChunk() {
@@ -163,8 +178,10 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     absl::Status status = budget_->Reserve(session_->options().id, total_);
     if (!status.ok()) return status;
     reserved_ = total_;
-    // Untouched pages cost nothing, so that a client that promises much and
-    // sends little takes little.
+    charge_ = MemoryCharge(session_->options().account);
+    status = charge_.CheckRoom(total_);
+    if (!status.ok()) return NoRoom(status);
+    // Untouched pages cost nothing.
     try {
       bytes_ = std::make_shared<std::vector<uint8_t>>();
       bytes_->reserve(total_);
@@ -185,7 +202,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     reply.set_bytes(total_);
     const grpc::Slice slice(reply.SerializeAsString());
     *reply_ = grpc::ByteBuffer(&slice, 1);
-    return session_->StoreUpload(id_, std::move(bytes_));
+    return session_->StoreUpload(id_, std::move(bytes_), std::move(charge_));
   }
 
   SessionRegistry* const registry_;
@@ -195,6 +212,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   grpc::ByteBuffer message_;
   std::shared_ptr<Session> session_;
   SharedBytes bytes_;
+  MemoryCharge charge_;
   uint64_t id_ = 0;
   uint64_t total_ = 0;
   uint64_t reserved_ = 0;

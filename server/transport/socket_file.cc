@@ -148,14 +148,15 @@ absl::StatusOr<std::unique_ptr<SocketFile>> SocketFile::Listen(
   file->fd_ =
       UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!file->fd_.ok()) return Errno("cannot make a socket for", path);
-  // Before bind: the file is born with this mode, whatever the umask.
+  // The file is born with this mode less the umask, and opened further below.
   fchmod(file->fd_.get(), mode);
   if (bind(file->fd_.get(), reinterpret_cast<const sockaddr*>(&address),
            sizeof(address)) != 0) {
     return Errno("cannot bind", path);
   }
   struct stat info;
-  if (listen(file->fd_.get(), kBacklog) != 0 ||
+  if (chmod(path.c_str(), mode) != 0 ||
+      listen(file->fd_.get(), kBacklog) != 0 ||
       lstat(path.c_str(), &info) != 0) {
     return Errno("cannot listen on", path);
   }
