@@ -113,6 +113,11 @@ double Clamp(const Attrs& attrs, double x) {
   return x;
 }
 
+// The derivative of tanh or sigmoid, from its value.
+double OutputSlope(const std::string& op, double y) {
+  return op == "tanh" ? 1 - y * y : y * (1 - y);
+}
+
 // A draw that depends on the position only, so that differences in the input
 // leave the mask alone.
 bool Kept(size_t i) { return (i * 7 + 3) % 5 >= 2; }
@@ -166,6 +171,11 @@ bool ComputeElementwise(const Attrs& attrs, const std::vector<Dense>& in,
       return true;
     case OpId::clamp:
       for (size_t i = 0; i < y.v.size(); ++i) y.v[i] = Clamp(attrs, in[0].v[i]);
+      return true;
+    case OpId::activation_backward:
+      for (size_t i = 0; i < y.v.size(); ++i) {
+        y.v[i] = in[0].v[i] * OutputSlope(attrs.Str("op"), in[1].v[i]);
+      }
       return true;
     case OpId::full:
       for (double& x : y.v) x = AttrAsDouble(attrs.Get("fill_value"));

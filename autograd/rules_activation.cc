@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of the fused activations: activation_backward, whose own rule has
-// their second derivatives f''.
+// Gradients of the fused activations, and of tanh and sigmoid:
+// activation_backward, whose own rule has their second derivatives f''.
 #include <cmath>
 #include <string>
 
@@ -96,6 +96,8 @@ Value Curvature(GradContext& c, const Value& x) {
     return CastLike(c, inside, x) ? Mul(c, CastLike(c, inside, x), 1.0 / 3)
                                   : nullptr;
   }
+  if (op == "tanh") return Mul(c, x, -2.0);                  // of 1 - x^2
+  if (op == "sigmoid") return Sub(c, kOne, Mul(c, x, 2.0));  // of x (1 - x)
   if (op == "softsign") {  // -2 sign(x) / (1 + |x|)^3
     const Value size = Add(c, Unary(c, OpId::abs, x), kOne);
     return Mul(c, Mul(c, Unary(c, OpId::sign, x), -2.0),
@@ -153,6 +155,22 @@ HOLDFAST_GRAD(threshold, Bit(0)) {
 }
 HOLDFAST_GRAD(softsign, Bit(0)) {
   c.Set(0, Backward(c, c.grad(), c.input(0), "softsign"));
+}
+
+// g (1 - y^2)
+HOLDFAST_GRAD(tanh, 0, Bit(0)) {
+  const Value y = c.output();
+  c.Set(0, IsComplex(c.input_spec(0).dtype)
+               ? Mul(c, c.grad(), Sub(c, kOne, Mul(c, y, y)))
+               : Backward(c, c.grad(), y, "tanh"));
+}
+
+// g y (1 - y)
+HOLDFAST_GRAD(sigmoid, 0, Bit(0)) {
+  const Value y = c.output();
+  c.Set(0, IsComplex(c.input_spec(0).dtype)
+               ? Mul(c, c.grad(), LogisticSlope(c, y))
+               : Backward(c, c.grad(), y, "sigmoid"));
 }
 
 // r = d f'(x): to d: g f'(x); to x: g d f''(x)

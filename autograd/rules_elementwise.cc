@@ -96,18 +96,6 @@ HOLDFAST_GRAD(cos, Bit(0)) {
   c.Set(0, Neg(c, Mul(c, c.grad(), Unary(c, OpId::sin, c.input(0)))));
 }
 
-// g (1 - y^2)
-HOLDFAST_GRAD(tanh, 0, Bit(0)) {
-  const Value y = c.output();
-  c.Set(0, Mul(c, c.grad(), Sub(c, kOne, Mul(c, y, y))));
-}
-
-// g y (1 - y)
-HOLDFAST_GRAD(sigmoid, 0, Bit(0)) {
-  const Value y = c.output();
-  c.Set(0, Mul(c, c.grad(), Mul(c, y, Sub(c, kOne, y))));
-}
-
 // g / (x ln 2)
 HOLDFAST_GRAD(log2, Bit(0)) {
   c.Set(0, Div(c, c.grad(), Mul(c, c.input(0), std::log(2.0))));

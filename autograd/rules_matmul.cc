@@ -66,8 +66,10 @@ void GradOfSecond(GradContext& c) {
   } else if (rank_a == 1) {
     grad = Mul(c, WithDim(c, a, -1), WithDim(c, g, -2));  // a_k g_m
   } else if (rank_b == 1) {
-    // sum over rows of g_n a_nk
-    grad = Mul(c, WithDim(c, g, -1), a);
+    // sum over rows of g_n a_nk: one product for the whole batch
+    if (!g) return;
+    const Value rows = ViewAs(c, g, {NumElements(g->spec().shape)});
+    grad = MatMul(c, MatrixTranspose(c, Rows(c, a)), rows);
   } else if (rank_b == 2) {
     grad = RowProduct(c, a, g);  // one product for the whole batch
   } else {

@@ -41,6 +41,12 @@
   X(softsign, x / (T(1) + std::fabs(x)),                                      \
     T(1) / ((T(1) + std::fabs(x)) * (T(1) + std::fabs(x))))
 
+// X(op, derivative): functions whose derivative is told by their output `x`
+// (their values are rows of kernels/elementwise.h).
+#define HOLDFAST_OUTPUT_SLOPES(X)                                             \
+  X(tanh, T(1) - x * x)                                                       \
+  X(sigmoid, x * (T(1) - x))
+
 // clang-format on
 
 namespace holdfast {
@@ -123,6 +129,8 @@ HOLDFAST_HD T Ramp(T x) {
       return value;                                                          \
     }                                                                        \
   };                                                                         \
+  HOLDFAST_DEFINE_SLOPE(name, derivative)
+#define HOLDFAST_DEFINE_SLOPE(name, derivative)                              \
   struct name##_grad {                                                       \
     static constexpr bool kGrad = true;                                      \
     template <typename T>                                                    \
@@ -132,7 +140,9 @@ HOLDFAST_HD T Ramp(T x) {
     }                                                                        \
   };
 HOLDFAST_ACTIVATIONS(HOLDFAST_DEFINE_ACTIVATION)
+HOLDFAST_OUTPUT_SLOPES(HOLDFAST_DEFINE_SLOPE)
 #undef HOLDFAST_DEFINE_ACTIVATION
+#undef HOLDFAST_DEFINE_SLOPE
 
 }  // namespace activation
 }  // namespace holdfast

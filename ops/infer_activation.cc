@@ -12,11 +12,13 @@
 namespace holdfast {
 namespace {
 
-// What activation_backward's `op` may be.
+// What activation_backward's `op` may be. Of tanh and sigmoid it takes the
+// output, of the others the input.
 constexpr const char* kActivations[] = {
-    "gelu",       "gelu_tanh",  "silu",      "mish",        "softplus",
-    "leaky_relu", "elu",        "hardswish", "hardsigmoid", "hardtanh",
-    "hardshrink", "softshrink", "threshold", "softsign"};
+    "gelu",        "gelu_tanh",  "silu",       "mish",
+    "softplus",    "leaky_relu", "elu",        "hardswish",
+    "hardsigmoid", "hardtanh",   "hardshrink", "softshrink",
+    "threshold",   "softsign",   "tanh",       "sigmoid"};
 
 }  // namespace
 

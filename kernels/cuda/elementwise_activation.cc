@@ -112,13 +112,17 @@ HOLDFAST_CUDA_KERNEL(activation_backward) {
   const std::string& op = attrs.Str("op");
   const Numbers numbers = {attrs.Float("a"), attrs.Float("b"),
                            attrs.Float("c")};
-#define HOLDFAST_ACTIVATION_BACKWARD(name, value, derivative)               \
+#define HOLDFAST_SLOPE(name, derivative)                                    \
   if (op == #name) {                                                        \
     return Activate<activation::name##_grad>(context, inputs[0], inputs[1], \
                                              outputs[0], numbers);          \
   }
-  HOLDFAST_ACTIVATIONS(HOLDFAST_ACTIVATION_BACKWARD)
-#undef HOLDFAST_ACTIVATION_BACKWARD
+#define HOLDFAST_ACTIVATION_SLOPE(name, value, derivative) \
+  HOLDFAST_SLOPE(name, derivative)
+  HOLDFAST_ACTIVATIONS(HOLDFAST_ACTIVATION_SLOPE)
+  HOLDFAST_OUTPUT_SLOPES(HOLDFAST_SLOPE)
+#undef HOLDFAST_ACTIVATION_SLOPE
+#undef HOLDFAST_SLOPE
   return absl::InternalError("activation_backward of an unknown op");
 }
 

@@ -80,7 +80,7 @@ def test_gradients_are_those_of_the_plain_call(torch, model, how, differentiate)
 
     expected, got = run(model), run(ways(torch, model)[how])
     for a, b in zip(expected[0], got[0]):
-        np.testing.assert_allclose(b, a, 1e-5, 1e-6)
+        np.testing.assert_allclose(b, a, 1e-5, 2e-5)  # values of up to 20
     # Nor does the stream of random numbers notice.
     assert got[1:] == expected[1:]
     if differentiate is backward:
