@@ -183,6 +183,44 @@ def test_spawned_processes_run_the_program_too(daemon, tmp_path):
     assert result.stdout.strip() == "[3, 10] holdfast"
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_a_data_loader_find_the_programs_dataset(daemon, tmp_path, method):
+    path = script(
+        tmp_path,
+        f"""
+        import torch
+        from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+        class Squares(Dataset):
+            def __len__(self):
+                return 12
+
+            def __getitem__(self, i):
+                assert get_worker_info().num_workers == 2
+                return torch.full((2,), float(i)) ** 2, i
+
+        def seed(worker):
+            torch.manual_seed(worker)
+
+        if __name__ == "__main__":
+            loader = DataLoader(
+                Squares(), batch_size=5, num_workers=2, worker_init_fn=seed,
+                multiprocessing_context="{method}", persistent_workers=True,
+            )
+            for _ in range(2):
+                for x, i in loader:
+                    print(torch.equal(x[:, 1], i.float() ** 2), i.tolist())
+            print(torch.__name__)
+        """,
+    )
+    flags = ["-m", "holdfast.run", "--address", daemon.address("shm")]
+    result = run(*flags, path, HOLDFAST_ADDRESS=daemon.address("shm"))
+    lines = result.stdout.splitlines()
+    assert lines.pop() == "holdfast"
+    epoch = ["True [0, 1, 2, 3, 4]", "True [5, 6, 7, 8, 9]", "True [10, 11]"]
+    assert lines == 2 * epoch
+
+
 def test_classes_of_the_program_can_be_pickled(daemon, tmp_path):
     path = script(
         tmp_path,

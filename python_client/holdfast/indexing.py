@@ -71,6 +71,10 @@ def _parse(tensor, key):
     if dots > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if used > tensor.dim():
+        if tensor.dim() == 0 and _is_integer(parts[0]):
+            raise IndexError(
+                "invalid index of a 0-dim tensor: tensor.item() gives its number"
+            )
         raise IndexError(f"too many indices for tensor of dimension {tensor.dim()}")
     if dots:
         at = next(i for i, k in enumerate(parts) if k is Ellipsis)

@@ -41,7 +41,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Finds `torch` and its submodules in the package."""
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname == "multiprocessing.spawn":
+        if fullname == "multiprocessing.util":
             return _changed_on_import(fullname, path)
         top, _, rest = fullname.partition(".")
         if top != "torch":
@@ -61,7 +61,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _changed_on_import(fullname, path):
-    """The spec of multiprocessing.spawn, which _with_stand_in() changes then: most
+    """The spec of multiprocessing.util, which _with_stand_in() changes then: most
     programs never import it."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     execute = spec.loader.exec_module
@@ -88,8 +88,8 @@ def stand_in_for_torch():
     holdfast._C.set_shown_package("torch")
     holdfast.__version__ = f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
     sys.meta_path.insert(0, _Finder())
-    if "multiprocessing.spawn" in sys.modules:
-        _with_stand_in(sys.modules["multiprocessing.spawn"])
+    if "multiprocessing.util" in sys.modules:
+        _with_stand_in(sys.modules["multiprocessing.util"])
 
 
 def _is_ours(module):
@@ -175,20 +175,18 @@ def _is_before_program(filename):
     return filename.startswith("<frozen ") or (folder == here and name in own)
 
 
-def _with_stand_in(spawn):
-    """Processes that multiprocessing starts anew stand in for torch, too, before
-    they import the program."""
-    command_line = spawn.get_command_line
+def _with_stand_in(util):
+    """Processes that multiprocessing starts anew (spawned ones, and the server that
+    forkserver forks from) stand in for torch, too, before they import the program."""
+    start = util.spawnv_passfds
+    first = "from holdfast.run import stand_in_for_torch; stand_in_for_torch(); "
+    changed = ("from multiprocessing.spawn ", "from multiprocessing.forkserver ")
 
-    def with_stand_in(**arguments):
-        command = command_line(**arguments)
-        for i, part in enumerate(command):
-            if str(part).startswith("from multiprocessing.spawn import spawn_main"):
-                first = "from holdfast.run import stand_in_for_torch"
-                command[i] = f"{first}; stand_in_for_torch(); {part}"
-        return command
+    def with_stand_in(path, args, passfds):
+        args = [first + a if str(a).startswith(changed) else a for a in args]
+        return start(path, args, passfds)
 
-    spawn.get_command_line = with_stand_in
+    util.spawnv_passfds = with_stand_in
 
 
 def main(argv=None):

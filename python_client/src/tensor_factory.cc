@@ -327,9 +327,20 @@ PyObject* EmptyShared(PyObject*, PyObject* args) {
 }  // namespace
 
 bool IsNumpyArray(PyObject* object) {
+  if (PyObject_CheckBuffer(object) == 0) return false;
   PyRef type = TypeName(object);
-  return type &&
-         PyUnicode_CompareWithASCIIString(type.get(), "numpy.ndarray") == 0;
+  if (type &&
+      PyUnicode_CompareWithASCIIString(type.get(), "numpy.ndarray") == 0) {
+    return true;
+  }
+  // A subclass of it (numpy.memmap, numpy.matrix), if NumPy is there at all.
+  PyObject* numpy =
+      PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");  // borrowed
+  PyRef ndarray(numpy == nullptr ? nullptr
+                                 : PyObject_GetAttrString(numpy, "ndarray"));
+  int is_array = ndarray ? PyObject_IsInstance(object, ndarray.get()) : 0;
+  if (is_array < 1) PyErr_Clear();
+  return is_array == 1;
 }
 
 Tensor MakeTensor(PyObject* data, std::optional<DType> dtype) {

@@ -146,6 +146,14 @@ def test_errors(torch, key, error, text):
     np.testing.assert_array_equal(x.numpy(), ARRAY)
 
 
+def test_a_scalar_has_no_entries(torch):
+    loss = torch.tensor(3.0)
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor.*item"):
+        loss[0]
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        loss[:]
+
+
 def test_index_past_the_end_is_an_error_of_the_read(torch):
     x = torch.arange(6).view(2, 3)
     for key in (torch.tensor([2]), (torch.tensor([0]), torch.tensor([3]))):

@@ -102,6 +102,19 @@ def test_causal_attention_sees_only_the_past():
     assert not holdfast.equal(out[:, 3], again[:, 3])
 
 
+def test_a_choice_of_attention_changes_nothing():
+    from holdfast.nn.attention import SDPBackend, sdpa_kernel
+
+    x = holdfast.tensor(normal(1, 4, 3))
+    for backends in (SDPBackend.MATH, [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+        with sdpa_kernel(backends):
+            chosen = F.scaled_dot_product_attention(x, x, x)
+        assert holdfast.equal(chosen, F.scaled_dot_product_attention(x, x, x))
+    with pytest.raises(TypeError, match="SDPBackends, but got 'math'"):
+        with sdpa_kernel("math"):
+            pass
+
+
 def test_gumbel_softmax():
     holdfast.manual_seed(0)
     logits = holdfast.tensor([[0.0, 2.0, -1.0]]).expand(4000, 3).contiguous()

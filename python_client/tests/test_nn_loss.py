@@ -180,3 +180,5 @@ def test_a_batch_of_another_size_is_a_value_error(torch):
     for loss in (torch.nn.CrossEntropyLoss(), torch.nn.NLLLoss()):
         with pytest.raises(ValueError, match=expected):
             loss(torch.ones(2, 4), torch.ones(3, dtype=torch.long))
+        with pytest.raises(ValueError, match=r"to match target batch_size \(0\)"):
+            loss(torch.ones(2, 4), torch.ones((), dtype=torch.long))

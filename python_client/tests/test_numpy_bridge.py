@@ -73,6 +73,17 @@ def test_large_foreign_arrays_are_copied(torch):
         torch.from_numpy([1, 2])
 
 
+def test_subclasses_of_ndarray_are_arrays(torch, tmp_path):
+    np.arange(6, dtype=np.uint16).tofile(tmp_path / "tokens")
+    tokens = np.memmap(tmp_path / "tokens", dtype=np.uint16, mode="r")
+    assert type(tokens[1:4].astype(np.int64)) is np.memmap
+    assert torch.from_numpy(tokens[1:4].astype(np.int64)).tolist() == [1, 2, 3]
+    matrix = np.matrix([[1.0, 2.0]])
+    for make in (torch.from_numpy, torch.tensor, torch.as_tensor):
+        assert make(matrix).tolist() == [[1.0, 2.0]]
+    assert (torch.ones(2) + tokens[:2].astype(np.float32)).tolist() == [1.0, 2.0]
+
+
 def test_requires_grad(torch):
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"Use tensor.detach\(\).numpy\(\) instead"):

@@ -6,7 +6,7 @@
 import functools
 
 from holdfast import amp
-from holdfast.amp import GradScaler  # noqa: F401
+from holdfast.amp import GradScaler, autocast_mode, grad_scaler  # noqa: F401
 from holdfast.missing import module_getattr
 
 

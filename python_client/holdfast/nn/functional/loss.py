@@ -49,10 +49,11 @@ def nll_loss(
 
 
 def _nll(input, target, weight, ignore_index, reduction):
-    if input.dim() > 1 and target.dim() and input.shape[0] != target.shape[0]:
+    batch = target.shape[0] if target.dim() else 0
+    if input.dim() > 1 and input.shape[0] != batch:
         raise ValueError(
             f"Expected input batch_size ({input.shape[0]}) to match target "
-            f"batch_size ({target.shape[0]})."
+            f"batch_size ({batch})."
         )
     if input.dim() == 2:
         return _ops.nll_loss(input, target, weight, reduction, ignore_index)[0]
