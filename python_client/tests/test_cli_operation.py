@@ -13,6 +13,7 @@ import sys
 import pytest
 
 
+from holdfast.commands import _gpu
 from holdfast.commands.top import View
 
 
@@ -212,3 +213,32 @@ def test_doctor_says_where_a_gpu_would_come_from():
         assert found["GPU"]["verdict"] == "ok"
     else:
         assert status == 1 and "driver" in found["GPU"]["advice"]
+
+
+def test_doctor_tells_about_each_library_of_a_gpu():
+    _, found = diagnose(
+        "--cuda", HOLDFAST_ADDRESS="", HOLDFAST_SOCKET="/none", CUDA_HOME="/none"
+    )
+    for name, file in (("cuBLAS", "libcublasLt.so.13"), ("cuDNN", "libcudnn.so.9")):
+        if found[name]["verdict"] != "ok":
+            assert file in found[name]["found"]
+            assert "pip install nvidia-" in found[name]["advice"]
+    assert {"CUDA driver", "libholdfast_cuda.so"} <= set(found)
+
+
+def test_doctor_judges_drivers():
+    hopper, turing = ("NVIDIA H200", 9, 0), ("Tesla T4", 7, 5)
+    assert _gpu.judge_driver("FAIL", 13010, [hopper, turing]).verdict == "ok"
+    old = _gpu.judge_driver("FAIL", 12040, [hopper])
+    assert old.verdict == "FAIL" and "CUDA 12.4" in old.found
+    assert "CUDA 13.0 or later" in old.advice
+    assert "compute capability 9.0" in _gpu.judge_driver("note", 13000, [turing]).advice
+    assert "nvidia-smi" in _gpu.judge_driver("note", 13000, []).advice
+
+
+def test_doctor_finds_libraries_where_the_daemon_does(tmp_path, monkeypatch):
+    folder = tmp_path / "lib64"
+    folder.mkdir()
+    (folder / "libcudnn.so.9").touch()
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert str(folder / "libcudnn.so.9") in _gpu.library_paths("libcudnn.so.9")

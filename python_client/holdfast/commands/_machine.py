@@ -3,27 +3,19 @@
 
 """What `holdfast doctor` looks at. Nothing here changes the machine."""
 
-import ctypes
-import glob
 import os
 import platform
 import resource
 import stat
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
+from holdfast.commands import _gpu
 from holdfast.commands._daemon import default_address
+from holdfast.commands._finding import Finding
 from holdfast.commands._text import size
 
 FEWEST_DESCRIPTORS = 4096  # about four for each local session
-
-
-class Finding(NamedTuple):
-    verdict: str  # "ok", "note" or "FAIL"
-    what: str
-    found: str
-    advice: str = ""
 
 
 def examine(cuda_needed=False):
@@ -36,7 +28,7 @@ def examine(cuda_needed=False):
         _memory(),
         _descriptors(),
         _locked_memory(cuda_needed),
-        *_cuda(cuda_needed),
+        *_gpu.examine(cuda_needed),
     ]
 
 
@@ -194,101 +186,6 @@ def _locked_memory(needed):
         "unit, memlock in /etc/security/limits.conf"
         if needed
         else "",
-    )
-
-
-def _cuda(needed):
-    bad = "FAIL" if needed else "note"
-    nodes = sorted(glob.glob("/dev/nvidia[0-9]*"))
-    if not nodes:
-        yield Finding(
-            bad,
-            "GPU",
-            "no /dev/nvidia0",
-            "the CPU is used. With a GPU here: install its driver (Debian: "
-            "nvidia-driver); in a container, start it with --gpus all",
-        )
-        return
-    yield Finding("ok", "GPU", ", ".join(nodes))
-    yield _driver(bad)
-    for name, package in (
-        ("libcudart.so", "cudart"),
-        ("libcublasLt.so", "cuBLAS"),
-        ("libcudnn.so", "cuDNN"),
-    ):
-        yield _cuda_library(name, package, bad)
-    yield _plugin(bad)
-
-
-def _driver(bad):
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        return Finding(
-            bad,
-            "CUDA driver",
-            str(error),
-            "install the driver's libcuda1 of the kernel module's version",
-        )
-    status = driver.cuInit(0)
-    if status:
-        return Finding(
-            bad,
-            "CUDA driver",
-            f"cuInit fails with error {status}",
-            "see nvidia-smi and dmesg; after an update of the driver, restart it all",
-        )
-    version = ctypes.c_int()
-    count = ctypes.c_int()
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    driver.cuDeviceGetCount(ctypes.byref(count))
-    names = [_device_name(driver, index) for index in range(count.value)]
-    supports = f"{version.value // 1000}.{version.value % 1000 // 10}"
-    return Finding("ok", "CUDA driver", f"CUDA {supports}: {', '.join(names)}")
-
-
-def _device_name(driver, index):
-    device = ctypes.c_int()
-    name = ctypes.create_string_buffer(256)
-    driver.cuDeviceGet(ctypes.byref(device), index)
-    driver.cuDeviceGetName(name, len(name), device)
-    return name.value.decode("utf-8", "replace")
-
-
-def _cuda_library(name, package, bad):
-    folders = ["/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
-    folders += os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    for folder in filter(None, folders):
-        found = sorted(glob.glob(f"{folder}/{name}*"))
-        if found:
-            return Finding("ok", package, found[0])
-    return Finding(
-        bad,
-        package,
-        f"{name} is in none of {', '.join(filter(None, folders))}",
-        "install NVIDIA's CUDA toolkit, or set LD_LIBRARY_PATH to where it is",
-    )
-
-
-def _plugin(bad):
-    from holdfast.daemon import find_daemon
-
-    name = "libholdfast_cuda.so"
-    try:
-        beside = Path(find_daemon()).resolve().parent
-    except FileNotFoundError:
-        return Finding(bad, name, "no daemon, so none beside it")
-    folders = [
-        Path(p) for p in os.environ.get("HOLDFAST_PLUGIN_PATH", "").split(":") if p
-    ]
-    for folder in (*folders, beside, beside.parent / "lib"):
-        if (folder / name).exists():
-            return Finding("ok", name, str(folder / name))
-    return Finding(
-        bad,
-        name,
-        f"not beside {beside / 'holdfastd'} nor in ../lib",
-        "./dev bundle --cuda makes a folder with it",
     )
 
 
