@@ -11,28 +11,12 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/stubs/common.h"
 #include "ops/op_schema.h"
+#include "proto/convert_parts.h"
 
 namespace holdfast {
 namespace {
 
 constexpr absl::string_view kOriginUrl = "holdfast.v1/origin";
-
-absl::StatusOr<DType> DTypeFromProto(int value) {
-  if (IsValidDType(value)) return static_cast<DType>(value);
-  return absl::InvalidArgumentError(
-      absl::StrCat("dtype must be one of the protocol's. Got ", value, "."));
-}
-
-// `list` is bounded by its message, the result by `limit`.
-template <typename List>
-absl::StatusOr<Dims> DimsFromProto(const List& list, int limit) {
-  if (list.size() > limit) {
-    return absl::InvalidArgumentError(absl::StrCat("a list must have at most ",
-                                                   limit, " entries. Got ",
-                                                   list.size(), "."));
-  }
-  return Dims(list.begin(), list.end());
-}
 
 absl::StatusOr<AttrValue> ValueFromProto(const wire::Attr& message) {
   switch (message.value_case()) {
@@ -87,42 +71,6 @@ absl::Status Prefixed(const OpSchema& schema, const absl::Status& status) {
 }
 
 }  // namespace
-
-void SpecToProto(const TensorSpec& spec, wire::TensorSpec* message) {
-  message->Clear();
-  message->set_dtype(static_cast<wire::DType>(spec.dtype));
-  message->mutable_shape()->Add(spec.shape.begin(), spec.shape.end());
-  if (spec.strides != ContiguousStrides(spec.shape)) {
-    message->mutable_strides()->Add(spec.strides.begin(), spec.strides.end());
-  }
-  message->set_offset(spec.offset);
-}
-
-absl::StatusOr<TensorSpec> SpecFromProto(const wire::TensorSpec& message) {
-  absl::StatusOr<DType> dtype = DTypeFromProto(message.dtype());
-  if (!dtype.ok()) return dtype.status();
-  absl::StatusOr<Dims> shape = DimsFromProto(message.shape(), kMaxRank);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<Dims> strides = DimsFromProto(message.strides(), kMaxRank);
-  if (!strides.ok()) return strides.status();
-  TensorSpec spec;
-  spec.dtype = *dtype;
-  spec.shape = *std::move(shape);
-  spec.offset = message.offset();
-  if (absl::Status s = CheckShape(spec.dtype, spec.shape); !s.ok()) return s;
-  spec.strides = message.strides().empty() ? ContiguousStrides(spec.shape)
-                                           : *std::move(strides);
-  for (int64_t stride : spec.strides) {
-    // CheckFits lets the strides of size-1 dimensions pass, but kernels may
-    // multiply those too.
-    if (stride > kMaxTensorBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a stride must be at most ", kMaxTensorBytes, ". Got ", stride, "."));
-    }
-  }
-  if (absl::Status s = CheckFits(spec, kMaxTensorBytes); !s.ok()) return s;
-  return spec;
-}
 
 void AttrsToProto(const Attrs& attrs, WireAttrs* messages) {
   for (int slot = 0; slot < attrs.schema().num_attrs; ++slot) {

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/convert.h"
 #include "proto/profile_clock.h"
 #include "server/exec/host_staging.h"
 #include "server/exec/worker.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 #include "server/state/durable_state.h"
+#include "server/state/saved_tensor.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -21,18 +21,6 @@ namespace {
 
 constexpr int64_t kShowEvery = 1'000'000'000;  // ns
 constexpr double kGiB = 1 << 30;
-
-absl::Status CheckBlob(const state::SavedTensor& tensor,
-                       const state::Header& header, TensorSpec* spec) {
-  absl::StatusOr<TensorSpec> parsed = SpecFromProto(tensor.spec());
-  if (!parsed.ok()) return parsed.status();
-  if (tensor.blob() >= static_cast<uint32_t>(header.blobs_size())) {
-    return absl::DataLossError("[state] a tensor's blob is missing");
-  }
-  *spec = *std::move(parsed);
-  return CheckFits(*spec,
-                   header.blobs(static_cast<int>(tensor.blob())).bytes());
-}
 
 PublishedPtr VersionOf(const state::SavedName& name) {
   const v1::Published& saved = name.published();
@@ -195,7 +183,7 @@ void DurableState::LoadName(const Load& load) {
       PublishedVersion::Item item;
       item.key = name.tensors(i).key();
       item.requires_grad = name.tensors(i).requires_grad();
-      status = CheckBlob(name.tensors(i), candidate.header, &item.spec);
+      status = CheckSavedTensor(name.tensors(i), candidate.header, &item.spec);
       if (status.ok()) item.storage = (*storages)[name.tensors(i).blob()];
       items.push_back(std::move(item));
     }
@@ -255,7 +243,7 @@ void DurableState::LoadSession(const Load& load) {
       KeptTensors::Item item;
       item.name = saved.kept(i).key();
       item.requires_grad = saved.kept(i).requires_grad();
-      status = CheckBlob(saved.kept(i), candidate.header, &item.spec);
+      status = CheckSavedTensor(saved.kept(i), candidate.header, &item.spec);
       if (status.ok()) item.storage = (*storages)[saved.kept(i).blob()];
       kept.items.push_back(std::move(item));
     }

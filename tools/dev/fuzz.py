@@ -19,17 +19,35 @@ from workspace import ROOT, Failure, run, say
 FOLDER = ROOT / "tests/fuzz"
 CLANG = "clang++-14"
 SANITIZERS = "address,undefined"
-# What a target needs beside itself; holdfast.pb.cc is generated.
+# What a target needs beside itself; .pb.cc files are generated.
 SOURCES = {
     "batch_decoder": [
         "server/transport/batch_decoder.cc",
-        "holdfast.pb.cc",
-        "admin.pb.cc",
+        "proto/holdfast.pb.cc",
+        "proto/admin.pb.cc",
     ],
     "framing": ["server/transport/framing.cc"],
     "shm_ring": ["proto/shm_ring.cc"],
+    "state_file": [
+        "server/state/state_file.cc",
+        "server/state/saved_tensor.cc",
+        "server/state/write_steps.cc",
+        "proto/convert_spec.cc",
+        "ops/dtype.cc",
+        "ops/tensor_spec.cc",
+        "proto/holdfast.pb.cc",
+        "proto/admin.pb.cc",
+        "server/state.pb.cc",
+    ],
 }
-PACKAGES = ["protobuf", "absl_statusor", "absl_strings", "absl_flat_hash_map"]
+PACKAGES = [
+    "protobuf",
+    "zlib",
+    "absl_statusor",
+    "absl_cord",
+    "absl_strings",
+    "absl_flat_hash_map",
+]
 
 
 def configure(_name, parser):
@@ -55,7 +73,7 @@ def main(args):
 
 def generate(build):
     command = ["protoc", "-I.", f"--cpp_out={build}"]
-    command += ["proto/holdfast.proto", "proto/admin.proto"]
+    command += ["proto/holdfast.proto", "proto/admin.proto", "server/state.proto"]
     run(command, what="generating the protocol's messages", hint="Run ./dev setup.")
 
 
@@ -65,8 +83,7 @@ def compile_target(build, target):
     flags += ["-fno-sanitize-recover=undefined", f"-I{build}", f"-I{ROOT}"]
     files = [FOLDER / f"{target}_fuzz.cc"]
     for source in SOURCES[target]:
-        generated = build / "proto" / source
-        files.append(generated if source.endswith(".pb.cc") else ROOT / source)
+        files.append((build if source.endswith(".pb.cc") else ROOT) / source)
     libraries = subprocess.run(
         ["pkg-config", "--cflags", "--libs", *PACKAGES],
         check=True,
