@@ -263,7 +263,8 @@ absl::Status BackwardPass::RunNode(uint32_t index) {
   for (size_t i = 0; i < node->edges.size() && i < 64; ++i) {
     if (wanted(node->edges[i])) mask |= uint64_t{1} << i;
   }
-  GradContext context(&sink_, node, grads, options_.create_graph, mask);
+  GradContext context(&sink_, node, absl::MakeSpan(grads),
+                      options_.create_graph, mask);
   node->rule().apply(context);
   if (!context.status().ok()) return WithForwardOp(context.status(), *node);
   if (!options_.retain_graph) node->Release();

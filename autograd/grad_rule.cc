@@ -33,9 +33,8 @@ const GradRule* FindGradRule(OpId op) {
   return rules[static_cast<int>(op)];
 }
 
-GradContext::GradContext(OpSink* sink, Node* node,
-                         absl::Span<const Value> grads, bool create_graph,
-                         uint64_t wanted)
+GradContext::GradContext(OpSink* sink, Node* node, absl::Span<Value> grads,
+                         bool create_graph, uint64_t wanted)
     : sink_(sink),
       node_(node),
       grads_(grads),
@@ -49,7 +48,7 @@ GradContext::GradContext(OpSink* sink, Node* node,
     conjugated_.push_back(
         g && IsComplex(g->spec().dtype) ? Call(OpId::conj, {g}) : g);
   }
-  grads_ = conjugated_;
+  grads_ = absl::MakeSpan(conjugated_);
 }
 
 Value GradContext::input(int i) {
@@ -136,6 +135,16 @@ Value GradContext::Call(OpId op, std::initializer_list<Value> inputs,
   return Emit(filled, absl::MakeConstSpan(inputs.begin(), inputs.size()));
 }
 
+Value GradContext::CallOver(OpId op, std::initializer_list<Value> inputs,
+                            std::initializer_list<NamedAttr> attrs) {
+  if (create_graph_) return Call(op, inputs, attrs);
+  if (!status_.ok()) return nullptr;
+  Attrs filled(&GetOp(op));
+  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
+  return First(sink_->EmitOver(
+      filled, absl::MakeConstSpan(inputs.begin(), inputs.size())));
+}
+
 Values GradContext::CallAll(OpId op, absl::Span<const Value> inputs,
                             std::initializer_list<NamedAttr> attrs) {
   Values none(GetOp(op).num_outputs);
@@ -151,8 +160,10 @@ Values GradContext::CallAll(OpId op, absl::Span<const Value> inputs,
 
 Value GradContext::Emit(const Attrs& attrs, absl::Span<const Value> inputs) {
   if (!status_.ok()) return nullptr;
-  absl::StatusOr<Values> outputs =
-      sink_->Emit(attrs, inputs, create_graph_, /*inplace=*/false);
+  return First(sink_->Emit(attrs, inputs, create_graph_, /*inplace=*/false));
+}
+
+Value GradContext::First(absl::StatusOr<Values> outputs) {
   if (outputs.ok()) return std::move((*outputs)[0]);
   Fail(outputs.status());
   return nullptr;

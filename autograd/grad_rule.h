@@ -41,9 +41,10 @@ struct Operand {
 // the engine reads status() once at the end.
 class GradContext {
  public:
-  // `grads`: per output of the node, null where no gradient arrived. Bit i of
+  // `grads`: per output of the node, null where no gradient arrived; a rule may
+  // take them. Bit i of
   // `wanted` (i < 64): the gradient of input i leads to a target.
-  GradContext(OpSink* sink, Node* node, absl::Span<const Value> grads,
+  GradContext(OpSink* sink, Node* node, absl::Span<Value> grads,
               bool create_graph, uint64_t wanted = ~uint64_t{0});
 
   // Gradient of output i; null: zero. Single-output rules always find it.
@@ -52,6 +53,8 @@ class GradContext {
   // its rule reads as for real numbers. Rules between real and complex numbers
   // say conj themselves.
   const Value& grad(int i = 0) const { return grads_[i]; }
+  // grad() for a rule that looks at it once: null from then on.
+  Value TakeGrad() { return std::move(grads_[0]); }
   // Saved tensors; REQUIRES that the rule's masks name them. Null where the
   // op had none. A tensor that was written since, or freed, sets the error.
   Value input(int i);
@@ -84,6 +87,10 @@ class GradContext {
   // absent tensor; operands given as numbers are null with their attr set.
   Value Call(OpId op, std::initializer_list<Value> inputs,
              std::initializer_list<NamedAttr> attrs = {});
+  // Call of an elementwise op whose first input, given up by the caller, lends
+  // the result its memory if it can.
+  Value CallOver(OpId op, std::initializer_list<Value> inputs,
+                 std::initializer_list<NamedAttr> attrs = {});
   Values CallAll(OpId op, absl::Span<const Value> inputs,
                  std::initializer_list<NamedAttr> attrs = {});
   // The form the others end in.
@@ -94,12 +101,14 @@ class GradContext {
   absl::Span<Value> results() { return absl::MakeSpan(results_); }
 
  private:
+  // The first of `outputs`, or null and their status kept.
+  Value First(absl::StatusOr<Values> outputs);
   // `output` < 0: an input.
   Value Unpack(const SavedValue& saved, int output);
 
   OpSink* sink_;
   Node* node_;
-  absl::Span<const Value> grads_;
+  absl::Span<Value> grads_;
   Values conjugated_;  // what grads_ shows, if any of them is complex
   bool create_graph_;
   uint64_t wanted_;

@@ -28,6 +28,14 @@ class OpSink {
                                       absl::Span<const Value> inputs,
                                       bool record, bool inplace) = 0;
 
+  // Like Emit, unrecorded, of an elementwise op whose inputs[0] nobody reads
+  // afterwards: where the caller's is the only reference to that memory, the
+  // result may take it.
+  virtual absl::StatusOr<Values> EmitOver(const Attrs& attrs,
+                                          absl::Span<const Value> inputs) {
+    return Emit(attrs, inputs, /*record=*/false, /*inplace=*/false);
+  }
+
   // Whether any element is NaN. Waits for the value.
   virtual absl::StatusOr<bool> HasNaN(const Value& value) = 0;
 

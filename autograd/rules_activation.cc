@@ -5,6 +5,7 @@
 // activation_backward, whose own rule has their second derivatives f''.
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "autograd/rule_ops.h"
 #include "ops/op_id.h"
@@ -14,12 +15,13 @@ namespace {
 
 constexpr int64_t kOne = 1;
 
-Value Backward(GradContext& c, const Value& grad, const Value& input,
+// Over the memory of `grad` where nobody else has it.
+Value Backward(GradContext& c, Value grad, const Value& input,
                const std::string& op, const AttrValue& a = 0.0,
                const AttrValue& b = 0.0, const AttrValue& k = 0.0) {
   if (!grad || !input) return nullptr;
-  return c.Call(OpId::activation_backward, {grad, input},
-                {{"op", op}, {"a", a}, {"b", b}, {"c", k}});
+  return c.CallOver(OpId::activation_backward, {std::move(grad), input},
+                    {{"op", op}, {"a", a}, {"b", b}, {"c", k}});
 }
 
 // s (1 - s)
@@ -110,51 +112,51 @@ Value Curvature(GradContext& c, const Value& x) {
 
 HOLDFAST_GRAD(gelu, Bit(0)) {
   const bool tanh = c.attrs().Str("approximate") == "tanh";
-  c.Set(0, Backward(c, c.grad(), c.input(0), tanh ? "gelu_tanh" : "gelu"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), tanh ? "gelu_tanh" : "gelu"));
 }
 HOLDFAST_GRAD(silu, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "silu"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "silu"));
 }
 HOLDFAST_GRAD(mish, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "mish"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "mish"));
 }
 HOLDFAST_GRAD(softplus, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "softplus", c.attrs().Get("beta"),
-                    c.attrs().Get("threshold")));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softplus",
+                    c.attrs().Get("beta"), c.attrs().Get("threshold")));
 }
 HOLDFAST_GRAD(leaky_relu, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "leaky_relu",
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "leaky_relu",
                     c.attrs().Get("negative_slope")));
 }
 HOLDFAST_GRAD(elu, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "elu", c.attrs().Get("alpha"),
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "elu", c.attrs().Get("alpha"),
                     c.attrs().Get("scale"), c.attrs().Get("input_scale")));
 }
 HOLDFAST_GRAD(hardswish, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "hardswish"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardswish"));
 }
 HOLDFAST_GRAD(hardsigmoid, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "hardsigmoid"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardsigmoid"));
 }
 
 HOLDFAST_GRAD(hardtanh, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "hardtanh",
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardtanh",
                     c.attrs().Get("min_val"), c.attrs().Get("max_val")));
 }
 HOLDFAST_GRAD(hardshrink, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "hardshrink",
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardshrink",
                     c.attrs().Get("lambd")));
 }
 HOLDFAST_GRAD(softshrink, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "softshrink",
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softshrink",
                     c.attrs().Get("lambd")));
 }
 HOLDFAST_GRAD(threshold, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "threshold",
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "threshold",
                     c.attrs().Get("threshold"), c.attrs().Get("value")));
 }
 HOLDFAST_GRAD(softsign, Bit(0)) {
-  c.Set(0, Backward(c, c.grad(), c.input(0), "softsign"));
+  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softsign"));
 }
 
 // g (1 - y^2)
@@ -162,7 +164,7 @@ HOLDFAST_GRAD(tanh, 0, Bit(0)) {
   const Value y = c.output();
   c.Set(0, IsComplex(c.input_spec(0).dtype)
                ? Mul(c, c.grad(), Sub(c, kOne, Mul(c, y, y)))
-               : Backward(c, c.grad(), y, "tanh"));
+               : Backward(c, c.TakeGrad(), y, "tanh"));
 }
 
 // g y (1 - y)
@@ -170,7 +172,7 @@ HOLDFAST_GRAD(sigmoid, 0, Bit(0)) {
   const Value y = c.output();
   c.Set(0, IsComplex(c.input_spec(0).dtype)
                ? Mul(c, c.grad(), LogisticSlope(c, y))
-               : Backward(c, c.grad(), y, "sigmoid"));
+               : Backward(c, c.TakeGrad(), y, "sigmoid"));
 }
 
 // r = d f'(x): to d: g f'(x); to x: g d f''(x)

@@ -35,7 +35,8 @@ HOLDFAST_GRAD(abs, Bit(0), Bit(0)) {
 
 // g where y > 0
 HOLDFAST_GRAD(relu, 0, Bit(0)) {
-  c.Set(0, Binary(c, OpId::relu_backward, c.grad(), c.output()));
+  const Value y = c.output();
+  if (y) c.Set(0, c.CallOver(OpId::relu_backward, {c.TakeGrad(), y}));
 }
 
 // Linear in its gradient; the output only selects.

@@ -112,6 +112,17 @@ absl::Status CheckNotPublished(const OpSchema& op, const Value& value) {
       value->spec().ToString()));
 }
 
+bool SameLayout(const TensorSpec& a, const TensorSpec& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
+         a.offset == b.offset;
+}
+
+// Nobody else sees this memory.
+bool Exclusive(const Tensor& tensor) {
+  const Storage& storage = *tensor.storage();
+  return storage.unique() && storage.sharing() == nullptr;
+}
+
 }  // namespace
 
 std::array<OpCounters, kNumOps>& AllOpCounters() {
@@ -130,6 +141,15 @@ absl::StatusOr<Values> OpRunner::Emit(const Attrs& attrs,
   if (absl::Status s = Run(attrs, inputs, record, inplace, &outputs); !s.ok()) {
     return s;
   }
+  return outputs;
+}
+
+absl::StatusOr<Values> OpRunner::EmitOver(const Attrs& attrs,
+                                          absl::Span<const Value> inputs) {
+  over_first_ = inputs[0]->unique() && Exclusive(*AsTensor(inputs[0]));
+  absl::StatusOr<Values> outputs =
+      Emit(attrs, inputs, /*record=*/false, /*inplace=*/false);
+  over_first_ = false;
   return outputs;
 }
 
@@ -356,7 +376,10 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
     views.push_back(AsTensor(inputs[0])->view());
   } else {
     for (const OutputSpec& out : specs) {
-      absl::StatusOr<RefPtr<Tensor>> tensor = NewTensor(out.spec);
+      absl::StatusOr<RefPtr<Tensor>> tensor =
+          over_first_ && SameLayout(out.spec, inputs[0]->spec())
+              ? MakeRef<Tensor>(out.spec, AsTensor(inputs[0])->storage())
+              : NewTensor(out.spec);
       if (!tensor.ok()) {
         outputs->clear();
         return absl::Status(

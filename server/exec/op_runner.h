@@ -67,6 +67,8 @@ class OpRunner final : public OpSink {
   absl::StatusOr<Values> Emit(const Attrs& attrs,
                               absl::Span<const Value> inputs, bool record,
                               bool inplace) override;
+  absl::StatusOr<Values> EmitOver(const Attrs& attrs,
+                                  absl::Span<const Value> inputs) override;
   Value Alias(const Value& value) override;
 
   // Like Emit, filling `outputs` instead of allocating a result. The result of
@@ -130,6 +132,7 @@ class OpRunner final : public OpSink {
   uint64_t next_timed_ = kTimedEvery;
   uint64_t timing_random_ = 1;
   ProfileBuffer* profile_ = nullptr;
+  bool over_first_ = false;  // see EmitOver
 };
 
 }  // namespace holdfast
