@@ -5,9 +5,11 @@ that docs/gpu_results.md lists, whose number only goes down. And what a daemon s
 that cannot use it."""
 
 import ctypes
+import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import cuda_ops
 import pytest
@@ -17,6 +19,8 @@ from holdfast.daemon import find_daemon
 # Take one away with each kernel that is added; never add.
 MISSING = 18
 
+ROOT = pathlib.Path(__file__).parent.parent
+BUNDLE = ROOT / "dist/holdfast-bundle"
 CUDA_LIBRARY = pathlib.Path(
     os.environ.get("HOLDFAST_PLUGIN_PATH", "."), "libholdfast_cuda.so"
 )
@@ -86,3 +90,27 @@ def test_without_a_driver_the_daemon_says_what_is_missing(tmp_path):
 def test_the_cuda_library_has_the_same_kernels():
     needs_the_library()
     assert cuda_ops.kernels(CUDA_LIBRARY) == cuda_ops.kernels(cuda_ops.FAKE_LIBRARY)
+
+
+@pytest.mark.parametrize("program", ["tests/gpu/run", "benchmarks/gpu/run"])
+def test_the_suites_for_a_gpu_say_why_they_skip(program, tmp_path):
+    """On the bundle that `./dev bundle --cuda` made."""
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    if not (BUNDLE / "lib/libholdfast_cuda.so").exists():
+        pytest.skip("no bundle with CUDA was made (./dev bundle --cuda)")
+    report = tmp_path / "report.json"
+    result = subprocess.run(
+        [ROOT / program, BUNDLE, "--json", report],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHON": sys.executable, "HOLDFAST_PLUGIN_PATH": ""},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].startswith(f"{program}: skipped, no GPU: ")
+    told = json.loads(report.read_text())
+    assert told["skipped"].startswith("no GPU: ") and told["results"] == []
+    if not has_driver():
+        assert "libcuda.so.1" in told["skipped"]

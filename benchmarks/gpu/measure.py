@@ -3,7 +3,6 @@
 """Ops on the GPU, Holdfast's time beside PyTorch's. See `run`."""
 
 import argparse
-import json
 import pathlib
 import statistics
 import sys
@@ -111,8 +110,10 @@ def main():
         import torch
     except ImportError:
         raise SystemExit("benchmarks/gpu/run needs PyTorch to compare with") from None
-    if not torch.cuda.is_available():
-        print("benchmarks/gpu/run: skipped, PyTorch sees no GPU here")
+    skipped = bundle.reason_to_skip(torch, "cuda")
+    if skipped:
+        bundle.report(args.json, skipped=skipped, results=[])
+        print(f"benchmarks/gpu/run: skipped, {skipped}")
         return 0
     import holdfast
 
@@ -134,9 +135,7 @@ def main():
                 f"{theirs / ours:.2f} x as fast",
                 flush=True,
             )
-    if args.json:
-        report = {"machine": bundle.machine(), "results": results}
-        pathlib.Path(args.json).write_text(json.dumps(report, indent=1))
+    bundle.report(args.json, results=results)
     slower = sum(r["torch"] < r["seconds"] for r in results)
     print(f"{len(results)} programs, {slower} slower than PyTorch")
     return 0

@@ -4,6 +4,7 @@
 its daemon running on the GPU. For tests/gpu and benchmarks/gpu."""
 
 import glob
+import json
 import os
 import pathlib
 import platform
@@ -37,6 +38,26 @@ def start_daemon(device):
         except RuntimeError as error:
             log.seek(0)
             raise SystemExit(f"{error}\n{log.read()}") from None
+
+
+def reason_to_skip(torch, device):
+    """Why there is nothing to compare here, with the daemon's own words; None where
+    PyTorch sees a GPU."""
+    if torch.cuda.is_available():
+        return None
+    try:
+        start_daemon(device).stop()
+    except SystemExit as error:
+        said = [line for line in str(error).splitlines() if "[device]" in line]
+        return f"no GPU: {said[0] if said else error}"
+    return "no GPU: PyTorch sees none"
+
+
+def report(path, **results):
+    """Writes what was found, and on what, where a path was given."""
+    if path:
+        text = json.dumps({"machine": machine(), **results}, indent=1)
+        pathlib.Path(path).write_text(text)
 
 
 def machine():

@@ -3,7 +3,6 @@
 """Op cases on the GPU against PyTorch's results there. See `run`."""
 
 import argparse
-import json
 import pathlib
 import sys
 import traceback
@@ -205,8 +204,10 @@ def main():
         import torch
     except ImportError:
         raise SystemExit("tests/gpu/run needs PyTorch to compare with") from None
-    if not torch.cuda.is_available():
-        print("tests/gpu/run: skipped, PyTorch sees no GPU here")
+    skipped = bundle.reason_to_skip(torch, args.device)
+    if skipped:
+        bundle.report(args.json, skipped=skipped, results=[])
+        print(f"tests/gpu/run: skipped, {skipped}")
         return 0
     # As Holdfast computes: float32 products without TF32.
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -232,9 +233,7 @@ def main():
                 if fault:
                     print(f"FAILED {label}: {fault}", flush=True)
     failed = sum(r["fault"] is not None for r in results)
-    if args.json:
-        report = {"machine": bundle.machine(), "results": results}
-        pathlib.Path(args.json).write_text(json.dumps(report, indent=1))
+    bundle.report(args.json, results=results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

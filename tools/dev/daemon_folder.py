@@ -31,6 +31,7 @@ def stage(folder, cuda):
         copy = folder / "lib" / plugin().name
         shutil.copyfile(plugin(), copy)
         copy.chmod(0o755)
+        capture(["strip", "--strip-debug", copy])
         # CUDA's own libraries are the machine's, not the folder's.
         point_at(copy, names, "$ORIGIN:/usr/local/cuda/lib64")
     return [*libraries.values(), *licences.STATIC_ARCHIVES]
