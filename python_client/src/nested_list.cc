@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors from nested lists, by PyTorch's rules: the shape is that of the
-// first elements, every branch must agree, floats make float32, integers
-// int64, all-bool data bool.
+// first elements, every branch must agree, Python's floats make float32, its
+// integers int64; NumPy's scalars and tensors count with their own types.
 
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "python_client/src/argument.h"
+#include "python_client/src/buffer_format.h"
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
@@ -24,13 +26,35 @@ using client::Tensor;
 
 namespace {
 
-// What lies on the way down: sequences, and below them numbers. Tensors and
-// arrays with dimensions are sequences too (rare, and read item by item).
+// What lies on the way down: sequences, and below them numbers. Arrays with
+// dimensions are sequences, too; tensors are numbers, whatever their rank,
+// where they come first.
 bool IsSequence(PyObject* object) {
   if (PyList_Check(object) || PyTuple_Check(object)) return true;
-  if (PyUnicode_Check(object)) return false;
-  if (IsTensor(object)) return TensorOf(object)->spec().rank() > 0;
+  if (PyUnicode_Check(object) || IsTensor(object)) return false;
   return PySequence_Check(object) != 0;
+}
+
+// One of NumPy's scalars: what is no number of Python's own, but has a buffer.
+bool IsForeignScalar(PyObject* object) {
+  if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) ||
+      PyBool_Check(object) || PyComplex_CheckExact(object)) {
+    return false;
+  }
+  return PyObject_CheckBuffer(object) != 0;
+}
+
+// Its type; nothing where that is no element type.
+std::optional<DType> ForeignType(PyObject* scalar) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(scalar, &view, PyBUF_FULL_RO) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  DType dtype;
+  const bool known = ParseBufferFormat(view.format, view.itemsize, &dtype);
+  PyBuffer_Release(&view);
+  return known ? std::optional<DType>(dtype) : std::nullopt;
 }
 
 bool DiscoverShape(PyObject* data, Dims* shape) {
@@ -60,6 +84,7 @@ class Walk {
 
   bool Visit(PyObject* object, size_t dim = 0) {
     if (dim == shape_.size()) return VisitLeaf(object);
+    if (IsTensor(object)) return VisitRows(object, dim);
     if (!IsSequence(object)) {
       PyRef type = TypeName(object);
       if (type) {
@@ -86,16 +111,57 @@ class Walk {
   }
 
  protected:
+  // A number that has a type of its own. True: VisitNumber need not see it.
+  virtual bool VisitType(DType) { return false; }
   virtual bool VisitNumber(const AttrValue& number) = 0;
   virtual bool VisitComplex(Complex<double> number) = 0;
 
  private:
+  // A tensor where the first branch has a sequence.
+  bool VisitRows(PyObject* object, size_t dim) {
+    const Tensor& tensor = TensorOf(object);
+    if (!Settle(tensor)) return false;
+    const TensorSpec& spec = tensor->spec();
+    if (spec.rank() == 0 || spec.shape[0] != shape_[dim]) {
+      PyErr_Format(PyExc_ValueError,
+                   "expected sequence of length %lld at dim %zu (got %s)",
+                   static_cast<long long>(shape_[dim]), dim,
+                   spec.ToString().c_str());
+      return false;
+    }
+    for (int64_t i = 0; i < shape_[dim]; ++i) {
+      PyRef index(PyLong_FromLongLong(i));
+      PyRef item(index ? PyObject_GetItem(object, index.get()) : nullptr);
+      if (!item || !Visit(item.get(), dim + 1)) return false;
+    }
+    return true;
+  }
+
   bool VisitLeaf(PyObject* object) {
     PyRef item;
     if (IsTensor(object)) {
-      item = PyRef(ReadItem(TensorOf(object)));
+      const Tensor& tensor = TensorOf(object);
+      if (!Settle(tensor)) return false;
+      if (tensor->spec().numel() != 1) {
+        PyErr_Format(PyExc_ValueError,
+                     "only one element tensors can be converted to Python "
+                     "scalars (got %s at dim %zu)",
+                     tensor->spec().ToString().c_str(), shape_.size());
+        return false;
+      }
+      if (VisitType(tensor->spec().dtype)) return true;
+      item = PyRef(ReadItem(tensor));
       if (!item) return false;
       object = item.get();
+    } else if (IsForeignScalar(object) && !IsSequence(object)) {
+      const std::optional<DType> dtype = ForeignType(object);
+      if (dtype && VisitType(*dtype)) return true;
+      item = PyRef(PyObject_CallMethod(object, "item", nullptr));
+      if (item) {
+        object = item.get();
+      } else {
+        PyErr_Clear();
+      }
     }
     if (PyComplex_Check(object)) {  // NumPy's complex128 is one
       return VisitComplex(
@@ -124,33 +190,25 @@ class Walk {
 class InferType final : public Walk {
  public:
   using Walk::Walk;
-  DType result() const {
-    if (category_ == DTypeCategory::kComplex) return DefaultComplex();
-    if (!seen_ || category_ == DTypeCategory::kFloat) return g_default_float;
-    return category_ == DTypeCategory::kInteger ? DType::kInt64 : DType::kBool;
-  }
+  DType result() const { return type_.value_or(g_default_float); }
 
  protected:
-  bool VisitNumber(const AttrValue& number) override {
-    seen_ = true;
-    DTypeCategory category = DTypeCategory::kBool;
-    if (std::holds_alternative<int64_t>(number)) {
-      category = DTypeCategory::kInteger;
-    } else if (std::holds_alternative<double>(number)) {
-      category = DTypeCategory::kFloat;
-    }
-    if (category > category_) category_ = category;
+  bool VisitType(DType dtype) override {
+    type_ = type_ ? PromoteTypes(*type_, dtype) : dtype;
     return true;
   }
+  bool VisitNumber(const AttrValue& number) override {
+    if (std::holds_alternative<int64_t>(number))
+      return VisitType(DType::kInt64);
+    return VisitType(std::holds_alternative<double>(number) ? g_default_float
+                                                            : DType::kBool);
+  }
   bool VisitComplex(Complex<double>) override {
-    seen_ = true;
-    category_ = DTypeCategory::kComplex;
-    return true;
+    return VisitType(DefaultComplex());
   }
 
  private:
-  bool seen_ = false;
-  DTypeCategory category_ = DTypeCategory::kBool;
+  std::optional<DType> type_;
 };
 
 class Write final : public Walk {
