@@ -29,6 +29,8 @@ class ExportHold {
     session_exports_->fetch_add(1);
   }
   ~ExportHold() {
+    // Whoever looked at the memory may have written it.
+    tensor_->storage()->memory().writes.fetch_add(1);
     tensor_->storage()->memory().exports.fetch_sub(1);
     session_exports_->fetch_sub(1);
   }

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/credentials.h"
+#include "client/known_integer.h"
 #include "client/profile.h"
 #include "client/published.h"
 #include "client/random_stream.h"
@@ -183,6 +184,12 @@ class Session : public std::enable_shared_from_this<Session> {
       uint64_t id, const std::function<bool()>& interrupted) = 0;
   // True when WaitRead would not wait.
   virtual bool ReadReady(uint64_t id) = 0;
+  // The value of an integer tensor without dimensions, if no read is needed for
+  // it, or what to read to know it next time. Never waits.
+  virtual KnownInteger FindInteger(const Tensor& tensor) = 0;
+  // Takes in what KnownInteger::to_read was found to hold, in its order.
+  virtual void LearnIntegers(const Tensor& tensor, uint32_t writes,
+                             std::vector<int64_t> values) = 0;
   // Waits until the sizes of a pending tensor are known; a failure of the op
   // that makes it is returned. At once for every other tensor. Methods above
   // that look at sizes do it themselves, without the chance to interrupt.

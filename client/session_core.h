@@ -90,6 +90,9 @@ class SessionCore final : public Session {
   absl::StatusOr<ReadValue> WaitRead(
       uint64_t id, const std::function<bool()>& interrupted) override;
   bool ReadReady(uint64_t id) override;
+  KnownInteger FindInteger(const Tensor& tensor) override;
+  void LearnIntegers(const Tensor& tensor, uint32_t writes,
+                     std::vector<int64_t> values) override;
   absl::Status Settle(const Tensor& tensor,
                       const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
@@ -331,6 +334,19 @@ class SessionCore final : public Session {
   // May the op write what it writes?
   absl::Status CheckNotPublished(const OpSchema& op,
                                  absl::Span<const Tensor> inputs) const;
+
+  // ---- session_known.cc
+  // Its only element, if it is known; null otherwise.
+  const int64_t* Integer(const TensorState& tensor) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what the result `made` of an op tells of integers. REQUIRES: the op
+  // is select, add, sub or mul and made a scalar of integers.
+  static bool TellsIntegers(OpId op) {
+    return op == OpId::select || op == OpId::add || op == OpId::sub ||
+           op == OpId::mul;
+  }
+  void FollowIntegers(const Attrs& attrs, absl::Span<const Tensor> inputs,
+                      const Tensor& made) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- session_reads.cc
   // One turn of a waiting thread: takes in events, or lets another do it.

@@ -13,6 +13,14 @@
 #include "ops/op_schema.h"
 
 namespace holdfast::client {
+namespace {
+
+void CountWrite(StorageState* storage) {
+  ++storage->version();
+  storage->memory().writes.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 // ---- ops
 
@@ -140,9 +148,13 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     if (schema.has(kView) && !record) {
       made[0]->made_without_grad = !schema.has(kNoGrad);
     }
-    if (inplace) ++inputs[0]->storage()->version();
+    if (inplace) CountWrite(inputs[0]->storage().get());
     if (schema.has(kMutates)) {
-      for (const Tensor& input : inputs) ++input->storage()->version();
+      for (const Tensor& input : inputs) CountWrite(input->storage().get());
+    }
+    if (!inplace && TellsIntegers(schema.id) && made[0]->spec().rank() == 0 &&
+        IsIntegral(made[0]->spec().dtype)) {
+      FollowIntegers(attrs, inputs, made[0]);
     }
   }
   if (inplace) {

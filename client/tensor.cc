@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/known_integer.h"
 #include "client/session.h"
 
 namespace holdfast::client {

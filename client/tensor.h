@@ -23,6 +23,7 @@
 namespace holdfast::client {
 
 class Session;
+struct KnownIntegers;  // known_integer.h
 
 // What the client knows about a storage; shared by a tensor and its views.
 // `detach` starts a new one over the same memory, since in-place writes on
@@ -59,6 +60,9 @@ struct StorageState final : public RefCounted {
   // Kept for the language layer, which may tie other memory to this.
   std::shared_ptr<void> mirror;
 
+  // Writes that this session sent or may have made, through any alias; of
+  // memory() only.
+  std::atomic<uint32_t> writes{0};
   // Arrays and buffers that look at the memory now.
   std::atomic<int32_t> exports{0};
   // Whose memory this is, after `detach`; null: its own.
@@ -103,6 +107,8 @@ class TensorState final : public RefCounted {
   RefPtr<GraphNode> node;  // null iff !requires_grad
   // A leaf's, while its mark is taken away: graphs recorded before lead there.
   RefPtr<GraphNode> unmarked_node;
+  // Elements that need no read; most tensors have none.
+  std::unique_ptr<KnownIntegers> known;
   RefPtr<TensorState> grad;  // leaf (or retained) gradient, null: None
 
  protected:

@@ -3,6 +3,7 @@
 #include "python_client/src/read.h"
 
 #include <cstring>
+#include <vector>
 
 #include "python_client/src/array_mirror.h"
 #include "python_client/src/errors.h"
@@ -21,6 +22,37 @@ T Load(const void* data) {
   T value;
   std::memcpy(&value, data, sizeof(value));
   return value;
+}
+
+// The elements of a read of integers, in row-major order.
+std::vector<int64_t> Integers(const ReadValue& value) {
+  const auto* data = static_cast<const char*>(value.data);
+  std::vector<int64_t> integers(value.spec.numel());
+  for (int64_t& integer : integers) {
+    switch (value.spec.dtype) {
+      case DType::kInt64:
+        integer = Load<int64_t>(data);
+        break;
+      case DType::kInt32:
+        integer = Load<int32_t>(data);
+        break;
+      case DType::kInt16:
+        integer = Load<int16_t>(data);
+        break;
+      case DType::kInt8:
+        integer = Load<int8_t>(data);
+        break;
+      default:
+        integer = Load<uint8_t>(data);
+    }
+    data += ItemSize(value.spec.dtype);
+  }
+  return integers;
+}
+
+PyObject* IntegerToPython(DType dtype, int64_t value) {
+  return dtype == DType::kBool ? PyBool_FromLong(value != 0)
+                               : PyLong_FromLongLong(value);
 }
 
 // Row-major elements from `*data` on, which moves past them.
@@ -132,7 +164,16 @@ PyObject* ReadItem(const Tensor& tensor) {
                  static_cast<long long>(numel));
     return nullptr;
   }
+  const client::KnownInteger found = tensor->session()->FindInteger(tensor);
+  if (found.known) return IntegerToPython(tensor->spec().dtype, found.value);
+  const Tensor& wanted = found.to_read ? found.to_read : tensor;
   ReadValue value;
+  if (!ReadTensor(wanted, false, &value)) return nullptr;
+  if (!found.to_read) return ElementToPython(value.spec.dtype, value.data);
+  tensor->session()->LearnIntegers(wanted, found.writes, Integers(value));
+  const client::KnownInteger now = tensor->session()->FindInteger(tensor);
+  if (now.known) return IntegerToPython(tensor->spec().dtype, now.value);
+  // Another thread wrote meanwhile.
   if (!ReadTensor(tensor, false, &value)) return nullptr;
   return ElementToPython(value.spec.dtype, value.data);
 }
