@@ -14,6 +14,7 @@
 #include "client/local_socket.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/admin.grpc.pb.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -29,7 +30,7 @@ absl::StatusOr<wire::AdminReply> AskLocal(const std::string& path,
   wire::LocalRequest message;
   *message.mutable_admin() = request;
   absl::StatusOr<wire::LocalReply> reply = (*socket)->Call(
-      message, absl::Now() + absl::Seconds(options.timeout_seconds));
+      message, SteadyNow() + absl::Seconds(options.timeout_seconds));
   if (!reply.ok()) return reply.status();
   return std::move(*reply->mutable_admin());
 }

@@ -17,6 +17,7 @@
 #include "client/remembered_credentials.h"
 #include "client/session_core.h"
 #include "client/shm_connection.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -106,12 +107,12 @@ absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
   // A daemon that has just started may still load the session.
   constexpr absl::Duration kRetry = absl::Milliseconds(200);
   const absl::Time deadline =
-      absl::Now() + absl::Seconds(options.timeout_seconds);
+      SteadyNow() + absl::Seconds(options.timeout_seconds);
   while (true) {
     absl::StatusOr<std::shared_ptr<Session>> session = ConnectOnce(options);
     if (session.ok() || !absl::IsUnavailable(session.status()) ||
         !absl::StrContains(session.status().message(), kBeingLoaded) ||
-        absl::Now() + kRetry > deadline) {
+        SteadyNow() + kRetry > deadline) {
       return session;
     }
     absl::SleepFor(kRetry);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/grpc_connection.h"
 #include "client/grpc_stream.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -28,7 +29,7 @@ absl::Status NoSharedMemory() {
 template <typename Attempt>
 absl::Status GrpcConnection::Retry(const Attempt& attempt) {
   // From the last success of the stream's own reconnecting, at worst.
-  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
+  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
   while (true) {
     const grpc::Status status = [&] {
       const GrpcUse use;
@@ -38,7 +39,7 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (ended_) return end_;
     if (!IsCut(status.error_code())) return FromGrpc(status);
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return DaemonGone(address_, status.error_message());
     }
     changed_.wait_for(lock, absl::ToChronoMilliseconds(kPause),

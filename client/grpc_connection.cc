@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/grpc_stream.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -449,9 +450,9 @@ absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
   if (!IsCut(cause.error_code())) return FromGrpc(cause);
   std::string reason = cause.error_message();
   absl::Duration backoff = kFirstBackoff;
-  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
+  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
   while (true) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) break;
     {
       std::lock_guard<std::mutex> lock(mutex_);

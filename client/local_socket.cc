@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/connection.h"
 #include "client/fork_guard.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -80,7 +81,7 @@ absl::StatusOr<uint32_t> LocalSocket::PeerUser() const {
 absl::Status LocalSocket::Await(short events,  // NOLINT: poll's type
                                 absl::Time deadline) {
   while (true) {
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
     pollfd entry = {socket_.get(), events, 0};
     const int ready = poll(
         &entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
@@ -88,7 +89,7 @@ absl::Status LocalSocket::Await(short events,  // NOLINT: poll's type
     if (ready < 0 && errno != EINTR) {
       return DaemonGone(absl::StrCat("unix:", path_), Reason());
     }
-    if (ready == 0 && absl::Now() >= deadline) {
+    if (ready == 0 && SteadyNow() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "[connect] the daemon at unix:", path_,
           " must answer in time. Got nothing; is it overloaded or stopped?"));

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "client/fork_guard.h"
 #include "client/local_socket.h"
+#include "proto/steady_time.h"
 
 extern char** environ;
 
@@ -176,7 +177,7 @@ absl::Status PrivateDaemon::Start(const std::string& binary,
     return Failure(absl::StrCat("running ", binary), error);
   }
 
-  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds);
+  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds);
   while (true) {
     // The socket appears in one piece, so looking is cheap until it is there.
     if (access(socket_.c_str(), F_OK) == 0 &&
@@ -188,7 +189,7 @@ absl::Status PrivateDaemon::Start(const std::string& binary,
           absl::StrCat("[connect] the private daemon ", binary,
                        " must run. It ended at once", Log()));
     }
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return absl::UnavailableError(absl::StrCat(
           "[connect] the private daemon ", binary, " must answer within ",
           timeout_seconds, " s. Got nothing", Log()));
@@ -222,8 +223,8 @@ void PrivateDaemon::Stop() {
   if (generation_ != ForkGeneration()) return;
   if (process_ >= 0) {
     kill(process_, SIGTERM);
-    const absl::Time deadline = absl::Now() + kStopTimeout;
-    while (Running() && absl::Now() < deadline) {
+    const absl::Time deadline = SteadyNow() + kStopTimeout;
+    while (Running() && SteadyNow() < deadline) {
       absl::SleepFor(absl::Milliseconds(1));
     }
     if (Running()) {

@@ -15,6 +15,7 @@
 #include "client/fork_guard.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -357,8 +358,8 @@ absl::Status SessionCore::Close(bool keep) {
   absl::Status status;
   if (keep) {
     // What was sent must be applied before the session is left alone.
-    const absl::Time deadline = absl::Now() + absl::Seconds(timeout_seconds_);
-    status = Synchronize([deadline] { return absl::Now() > deadline; });
+    const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+    status = Synchronize([deadline] { return SteadyNow() > deadline; });
     if (!usable()) return status;
     // A failure of some op has been told or will be read; it is not this
     // call's.

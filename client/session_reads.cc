@@ -11,6 +11,7 @@
 #include "client/session_core.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -127,7 +128,7 @@ void SessionCore::WaitForEvents(std::unique_lock<std::mutex>* reads_lock) {
   }
   pumping_ = true;
   reads_lock->unlock();
-  const absl::Status status = Pump(absl::Now() + absl::FromChrono(kSlice));
+  const absl::Status status = Pump(SteadyNow() + absl::FromChrono(kSlice));
   if (!status.ok()) End(status);
   reads_lock->lock();
   pumping_ = false;

@@ -16,6 +16,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
@@ -80,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Connection>> ShmConnection::Open(
   *request.mutable_hello() = hello;
   std::vector<Fd> fds;
   absl::StatusOr<wire::LocalReply> reply =
-      socket->Call(request, absl::Now() + absl::Seconds(timeout_seconds), &fds);
+      socket->Call(request, SteadyNow() + absl::Seconds(timeout_seconds), &fds);
   if (!reply.ok()) return reply.status();
   absl::Status status = CheckHello(reply->hello(), address);
   if (!status.ok()) return status;
@@ -139,7 +140,7 @@ ShmConnection::ShmConnection(std::unique_ptr<LocalSocket> socket,
       reader_(&completion_) {}
 
 absl::Time ShmConnection::Deadline() const {
-  return absl::Now() + absl::Seconds(timeout_seconds_);
+  return SteadyNow() + absl::Seconds(timeout_seconds_);
 }
 
 absl::Status ShmConnection::Gone(const std::string& reason) {
@@ -242,7 +243,7 @@ absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
   } while (spent < kSpin);
   while (true) {
     if (closed_) return Gone("");
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) return false;
     int hangup = 0;
     if (reader_.Arm()) {

@@ -22,9 +22,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "kernels/device.h"
 #include "proto/default_socket.h"
+#include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
@@ -252,7 +252,7 @@ absl::Status Serve(EndOfService* end) {
     absl::Status configured = registry.Configure(config);
     if (!configured.ok()) return configured;
   }
-  worker.Start([&registry] { registry.ExpireSessions(absl::Now()); });
+  worker.Start([&registry] { registry.ExpireSessions(SteadyNow()); });
 
   if (state != nullptr) state->Start(device.get(), &worker, &registry);
 
@@ -307,6 +307,9 @@ absl::Status Serve(EndOfService* end) {
       reload = [&registry] { registry.Reload().IgnoreError(); };
     }
     spdlog::info("ending: {}", end->Wait(reload));
+    // Saving takes as long as the disk does: nobody is to come meanwhile.
+    registry.CloseDoor();
+    if (grpc != nullptr) grpc->StopServing();
     if (state != nullptr) SaveSessions(&registry, &worker, state.get());
     ExitAtTheLatestIn(kLongestEndSeconds);
   }

@@ -136,6 +136,11 @@ HAND_MADE = {
     ),
     "unhashable": b"\x80\x02}]Ns.",
     "tensor of nothing": b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(NI0\n))\x89NtR.",
+    "flag that is a tensor": (
+        b"\x80\x02ctorch._utils\n_rebuild_parameter\n"
+        + tensor_pickle((2,), (1,))[2:-1]
+        + b"q\x01h\x01ccollections\nOrderedDict\n)R\x87R."
+    ),
     "parameter of nothing": b"\x80\x02ctorch._utils\n_rebuild_parameter\n(N\x88NtR.",
     "type of nothing": (
         b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n(cbuiltins\n"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "proto/steady_time.h"
 #include "server/session/session.h"
 #include "spdlog/spdlog.h"
 
@@ -27,7 +27,7 @@ absl::Status MayNot(const Peer& peer) {
 }
 
 void ListSessions(SessionRegistry* registry, v1::AdminReply* reply) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   for (const std::shared_ptr<Session>& session : registry->Sessions()) {
     if (session->ended()) continue;
     const v1::SessionStats stats = session->Stats();

@@ -7,8 +7,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "kernels/device.h"
+#include "proto/steady_time.h"
 #include "server/exec/worker.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
@@ -73,11 +73,11 @@ std::vector<KeptTensors> SessionRegistry::TakeKept(absl::Duration drain) {
     }
   }
   std::vector<KeptTensors> all;
-  const absl::Time deadline = absl::Now() + drain;
+  const absl::Time deadline = SteadyNow() + drain;
   for (const auto& session : named) {
     worker_->Run([&] {
       const absl::Duration left =
-          std::max(absl::ZeroDuration(), deadline - absl::Now());
+          std::max(absl::ZeroDuration(), deadline - SteadyNow());
       session->RunSome({1 << 30, left});
       if (session->HasWork()) {
         spdlog::warn(

@@ -3,7 +3,7 @@
 //
 // What the registry tells those who watch the daemon.
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "proto/steady_time.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 
@@ -54,8 +54,13 @@ absl::Status SessionRegistry::Ready() {
   return absl::OkStatus();
 }
 
+void SessionRegistry::CloseDoor() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  shut_down_ = true;
+}
+
 absl::Duration SessionRegistry::WorkerSilence() const {
-  return absl::Now() - absl::FromUnixMicros(last_tick_us_.load());
+  return SteadyNow() - absl::FromUnixMicros(last_tick_us_.load());
 }
 
 }  // namespace holdfast

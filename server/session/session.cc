@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
 #include "proto/convert.h"
+#include "proto/steady_time.h"
 #include "proto/version.h"
 
 namespace holdfast {
@@ -49,7 +49,7 @@ Session::Session(Device* device, Options options)
     : options_(std::move(options)),
       local_(options_.local),
       grace_seconds_(options_.grace_seconds),
-      active_us_(absl::ToUnixMicros(absl::Now())) {
+      active_us_(absl::ToUnixMicros(SteadyNow())) {
   if (options_.user_share == nullptr) {
     options_.user_share = std::make_shared<UserShare>();
   }
@@ -66,7 +66,7 @@ Session::Session(Device* device, Options options)
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
   // Until the first connection: as long as a connection may take.
-  expires_us_.store(absl::ToUnixMicros(absl::Now() + absl::Seconds(30)));
+  expires_us_.store(absl::ToUnixMicros(SteadyNow() + absl::Seconds(30)));
 }
 
 Session::~Session() = default;
@@ -190,12 +190,12 @@ absl::Time Session::last_active() const {
 
 bool Session::in_use() const {
   return connected() ||
-         absl::ToUnixMicros(absl::Now()) < promised_until_us_.load();
+         absl::ToUnixMicros(SteadyNow()) < promised_until_us_.load();
 }
 
 void Session::Promise() {
   promised_until_us_.store(
-      absl::ToUnixMicros(absl::Now() + kConnectionComesWithin));
+      absl::ToUnixMicros(SteadyNow() + kConnectionComesWithin));
 }
 
 absl::Time Session::expires() const {
@@ -235,18 +235,18 @@ void Session::NoteQueue() {
 
 void Session::LogLimitHits() {
   const uint64_t hits = executor_->limit_hits();
-  if (absl::Now() < next_limit_line_) return;
+  if (SteadyNow() < next_limit_line_) return;
   LogSession(spdlog::level::warn, label(), "limit hit",
              {{"refused", absl::StrCat(hits - logged_limit_hits_)},
               {"reason", executor_->last_limit_hit()}});
   logged_limit_hits_ = hits;
-  next_limit_line_ = absl::Now() + kLimitLineEvery;
+  next_limit_line_ = SteadyNow() + kLimitLineEvery;
 }
 
 void Session::RunSome(const Slice& slice) {
   // Looking at the clock after every tiny op would cost as much as the op.
   constexpr int kCommandsPerLook = 4;
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::Time deadline = start + slice.max_time;
   executor_->FinishReads();
   FlushEvents();
@@ -255,7 +255,7 @@ void Session::RunSome(const Slice& slice) {
   const auto over = [&] {
     return (slice.yield != nullptr &&
             slice.yield->load(std::memory_order_relaxed)) ||
-           absl::Now() >= deadline;
+           SteadyNow() >= deadline;
   };
   int ran = 0;
   while (ran < slice.max_commands && connection_ != nullptr) {
@@ -288,7 +288,7 @@ void Session::RunSome(const Slice& slice) {
         slice.yield->load(std::memory_order_relaxed)) {
       break;
     }
-    if (ran % kCommandsPerLook == 0 && absl::Now() >= deadline) break;
+    if (ran % kCommandsPerLook == 0 && SteadyNow() >= deadline) break;
   }
   if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
   refused_allocations_.store(executor_->limit_hits(),
@@ -399,7 +399,7 @@ void Session::SetConnection(std::unique_ptr<Connection> connection) {
   connected_.store(true, std::memory_order_release);
   promised_until_us_.store(0);
   batches_since_ack_ = 0;
-  active_us_.store(absl::ToUnixMicros(absl::Now()));
+  active_us_.store(absl::ToUnixMicros(SteadyNow()));
   FlushEvents();
 }
 
@@ -418,7 +418,7 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
   const double grace = grace_seconds_.load();
   expires_us_.store(
       grace < 0 ? absl::ToUnixMicros(absl::InfiniteFuture())
-                : absl::ToUnixMicros(absl::Now() + absl::Seconds(grace)));
+                : absl::ToUnixMicros(SteadyNow() + absl::Seconds(grace)));
   return std::move(connection_);
 }
 

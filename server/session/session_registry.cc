@@ -13,6 +13,7 @@
 #include "kernels/device.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
+#include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/op_runner.h"
 #include "server/exec/published_tensors.h"
@@ -81,7 +82,7 @@ SessionRegistry::SessionRegistry(Device* device, Worker* worker,
                               : std::make_shared<Authenticator>()),
       ledger_(std::make_shared<MemoryLedger>(DeviceBytes(*device))),
       user_limits_(BaseLimits(limits)),
-      started_(absl::Now()),
+      started_(SteadyNow()),
       last_tick_us_(absl::ToUnixMicros(started_)) {}
 
 SessionRegistry::~SessionRegistry() { Shutdown(); }
@@ -98,6 +99,9 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   bool attached = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (shut_down_) {
+      return absl::UnavailableError("[hello] the daemon is shutting down");
+    }
     auto session = FindOrCreate(request, peer, local);
     if (!session.ok()) return session.status();
     std::tie(welcome.session, attached) = *std::move(session);
@@ -264,7 +268,7 @@ void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
       std::lock_guard<std::mutex> lock(mutex_);
       ++totals_.cut;
     }
-    if (session->ended() || session->expires() <= absl::Now()) {
+    if (session->ended() || session->expires() <= SteadyNow()) {
       End(session, absl::DeadlineExceededError(
                        "[session] the client is gone, and no grace was asked "
                        "for"));
@@ -361,7 +365,7 @@ v1::StatsReply SessionRegistry::Stats() {
   v1::StatsReply reply;
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
-  reply.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
+  reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
   reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
   {
     std::lock_guard<std::mutex> lock(mutex_);

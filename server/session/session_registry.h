@@ -145,6 +145,8 @@ class SessionRegistry {
   // `drain` is over. Storages are to be dropped on the worker thread.
   std::vector<KeptTensors> TakeKept(absl::Duration drain);
 
+  // From now on nobody gets a session, and Ready says why.
+  void CloseDoor();
   // Ends every session (SIGTERM): connections are told, memory is freed.
   void Shutdown();
 

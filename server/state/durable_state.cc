@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/convert.h"
+#include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/worker.h"
 #include "server/session/session_registry.h"
@@ -123,12 +124,12 @@ void DurableState::WriteLoop() {
 
 void DurableState::Save(PublishedPtr version, Done done) {
   const bool taken = Enqueue([this, version, done]() mutable {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const absl::Status status = WriteName(*version);
     if (status.ok()) {
       spdlog::info("state: '{}' version {} saved: {} bytes in {:.3f} s",
                    version->name, version->number, version->bytes,
-                   absl::ToDoubleSeconds(absl::Now() - start));
+                   absl::ToDoubleSeconds(SteadyNow() - start));
     } else {
       spdlog::error("{}", std::string(status.message()));
     }

@@ -331,6 +331,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   return result;
 }
 
+void GrpcServer::StopServing() {
+  running_->server->GetHealthCheckService()->SetServingStatus(false);
+}
+
 void GrpcServer::Stop(absl::Duration grace) {
   if (running_ == nullptr) return;
   if (running_->server != nullptr) {

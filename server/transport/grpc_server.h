@@ -30,6 +30,8 @@ class GrpcServer {
       SessionRegistry* registry, const Options& options);
   ~GrpcServer();  // stops
 
+  // Health checks are told from now on that there is no service.
+  void StopServing();
   // Takes no new calls, gives those that run `grace` to end, then cancels
   // them. Idempotent.
   void Stop(absl::Duration grace);

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/convert.h"
+#include "proto/steady_time.h"
 #include "server/exec/worker.h"
 #include "server/session/admin.h"
 #include "server/session/session.h"
@@ -131,7 +131,7 @@ void LocalServer::Loop() {
       Turn(id, 0);
     }
     if (!leaving_.empty()) DropOverdue();
-    if (absl::Now() >= accept_again_) {
+    if (SteadyNow() >= accept_again_) {
       accept_again_ = absl::InfiniteFuture();
       epoll_event event = {};
       event.events = EPOLLIN;
@@ -150,12 +150,12 @@ int LocalServer::TimeoutMs() {
     if (it != clients_.end()) next = std::min(next, it->second->deadline);
   }
   if (next == absl::InfiniteFuture()) return -1;
-  const int64_t ms = absl::ToInt64Milliseconds(next - absl::Now());
+  const int64_t ms = absl::ToInt64Milliseconds(next - SteadyNow());
   return static_cast<int>(std::clamp<int64_t>(ms + 1, 0, 10000));
 }
 
 void LocalServer::DropOverdue() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   std::vector<uint64_t> leaving = std::move(leaving_);
   leaving_.clear();
   for (uint64_t id : leaving) {
@@ -189,7 +189,7 @@ void LocalServer::Accept() {
 }
 
 void LocalServer::PauseAccepting() {
-  accept_again_ = absl::Now() + kAcceptPause;
+  accept_again_ = SteadyNow() + kAcceptPause;
   epoll_event event = {};
   event.data.u64 = kListenerId;
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_->fd(), &event);
@@ -245,7 +245,7 @@ void LocalServer::Turn(uint64_t id, uint32_t events) {
   const bool more = !client->refused && client->peer.HasRequest();
   if (client->leaving && client->peer.output_empty() && !more) return Drop(id);
   if (client->leaving && client->deadline == absl::InfiniteFuture()) {
-    client->deadline = absl::Now() + kLinger;
+    client->deadline = SteadyNow() + kLinger;
     leaving_.push_back(id);
   }
   if (more && !client->peer.output_full() && !client->is_ready) {

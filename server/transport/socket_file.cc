@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 namespace {
@@ -67,12 +68,12 @@ absl::StatusOr<UniqueFd> OpenFolder(const std::string& folder) {
 
 // Two daemons that start at once take turns; the lock goes with `folder`.
 absl::Status Lock(const UniqueFd& folder, const std::string& path) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(5);
+  const absl::Time deadline = SteadyNow() + absl::Seconds(5);
   while (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return Errno("cannot lock the folder of", path);
     }
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return absl::UnavailableError(absl::StrCat(
           "[socket] another process keeps the folder of ", path, " locked."));
     }

@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "kernels/device.h"
+#include "proto/steady_time.h"
 #include "server/exec/cpu_device.h"
 #include "server/exec/worker.h"
 #include "server/session/session_registry.h"
@@ -37,7 +38,7 @@ class TestDaemon {
     char folder[] = "/tmp/holdfast_test_XXXXXX";
     if (mkdtemp(folder) == nullptr) abort();
     folder_ = folder;
-    worker_.Start([this] { registry_.ExpireSessions(absl::Now()); });
+    worker_.Start([this] { registry_.ExpireSessions(SteadyNow()); });
   }
   ~TestDaemon() {
     registry_.Shutdown();
@@ -84,9 +85,9 @@ class TestDaemon {
 // True as soon as `condition` is; false after `at_most`.
 inline bool WaitFor(const std::function<bool()>& condition,
                     absl::Duration at_most = absl::Seconds(20)) {
-  const absl::Time end = absl::Now() + at_most;
+  const absl::Time end = SteadyNow() + at_most;
   while (!condition()) {
-    if (absl::Now() > end) return false;
+    if (SteadyNow() > end) return false;
     absl::SleepFor(absl::Milliseconds(1));
   }
   return true;

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 #include "server/trust/local_users.h"
 #include "spdlog/spdlog.h"
 
@@ -107,7 +108,7 @@ absl::StatusOr<Peer> Authenticator::Local(int socket) {
 absl::Status Authenticator::Refuse(const std::string& origin,
                                    absl::string_view what) {
   refused_.fetch_add(1);
-  back_off_.Mistake(origin, absl::Now());
+  back_off_.Mistake(origin, SteadyNow());
   spdlog::warn("trust: refused {}: {}", origin, std::string(what));
   return absl::UnauthenticatedError(
       absl::StrCat("[trust] ", what, ". ", kHowToGetOne));
@@ -129,8 +130,7 @@ absl::StatusOr<Peer> Authenticator::Remote(const Call& call) {
 
 absl::StatusOr<Peer> Authenticator::WithToken(const Call& call) {
   const std::string origin = OriginOf(call);
-  const absl::Time now = absl::Now();
-  if (const absl::Duration wait = back_off_.Wait(origin, now);
+  if (const absl::Duration wait = back_off_.Wait(origin, SteadyNow());
       wait > absl::ZeroDuration()) {
     refused_.fetch_add(1);
     return absl::UnavailableError(absl::StrCat(
@@ -157,7 +157,7 @@ absl::StatusOr<Peer> Authenticator::WithToken(const Call& call) {
     return Refuse(origin,
                   "the token is none of this daemon's: mistyped, or revoked");
   }
-  if (known->expires <= now) {
+  if (known->expires <= absl::Now()) {
     return Refuse(
         origin, absl::StrCat("the token ", known->id, " of ", known->user.name,
                              " expired at ", absl::FormatTime(known->expires)));

@@ -24,8 +24,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 namespace {
@@ -108,7 +108,7 @@ std::string UserName(uid_t uid) {
   };
   static std::mutex mutex;
   static auto* const names = new std::map<uid_t, Known>;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   {
     std::lock_guard<std::mutex> lock(mutex);
     const auto found = names->find(uid);

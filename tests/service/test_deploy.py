@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -106,6 +107,26 @@ def test_the_unit_is_hardened(unit):
     )
     assert result.returncode == 0, result.stdout[-2000:]
     assert re.search(r"exposure level for holdfastd.service: [01]\.\d", result.stdout)
+
+
+def test_the_unit_starts_the_daemon_for_everybody(tmp_path):
+    """ExecStart as it is, in folders that are here."""
+    text = (DEPLOY / "systemd/holdfastd.service").read_text()
+    command = re.search(r"^ExecStart=\S+ (.*) \$HOLDFASTD_FLAGS$", text, re.MULTILINE)
+    folders = {
+        "/run/holdfast": "RuntimeDirectory",
+        "/var/lib/holdfast": "StateDirectory",
+    }
+    flags = command.group(1)
+    for folder, setting in folders.items():
+        assert f"\n{setting}=holdfast\n" in text and f"={folder}" in flags
+        flags = flags.replace(folder, f"{tmp_path}/{setting}")
+    with Daemon(*flags.split()) as daemon:
+        path = Path(daemon.shm_address.removeprefix("unix:"))
+        assert path.stat().st_mode & 0o777 == 0o666
+        with holdfast.connect(daemon.shm_address):
+            holdfast.publish("w", holdfast.ones(3), durable=True)
+    assert list((tmp_path / "StateDirectory").glob("*.tensors"))
 
 
 def test_the_units_flags_are_the_daemons(tmp_path):
@@ -236,6 +257,42 @@ def test_certificates(tmp_path):
     assert (folder / "bob.crt").exists()
     bad = run(script, folder, "gpu1.example", "../eve")
     assert bad.returncode == 1 and "../eve" in bad.stderr
+
+
+def test_the_daemon_takes_the_certificates(tmp_path):
+    """Its side and the users', with the flags that operating.md gives."""
+    need("openssl", "openssl")
+    folder = tmp_path / "tls"
+    made = run(
+        DEPLOY / "tls/make_certificates.sh", folder, "localhost,127.0.0.1", "ada"
+    )
+    assert made.returncode == 0, made.stderr
+    flags = [
+        f"--tls_certificate={folder}/server.crt",
+        f"--tls_key={folder}/server.key",
+        f"--tls_client_ca={folder}/ca.crt",
+    ]
+    with Daemon(*flags) as daemon:
+        port = daemon.grpc_address.rsplit(":", 1)[1]
+        for host in ("127.0.0.1", "localhost"):
+            with holdfast.connect(
+                f"{host}:{port}",
+                ca=folder / "ca.crt",
+                certificate=folder / "ada.crt",
+                key=folder / "ada.key",
+            ):
+                assert holdfast.ones(3).sum().item() == 3
+                status = run(
+                    *(sys.executable, "-m", "holdfast", "sessions", "--json"),
+                    daemon.shm_address,
+                )
+                (session,) = json.loads(status.stdout)
+                assert (session["user"], session["credential"]) == (
+                    "ada",
+                    "certificate",
+                )
+        with pytest.raises(holdfast.errors.HoldfastError, match="certificate"):
+            holdfast.connect(f"127.0.0.1:{port}", ca=folder / "ca.crt", timeout=5)
 
 
 def test_shell_scripts_have_no_faults():

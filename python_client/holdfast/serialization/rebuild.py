@@ -59,8 +59,17 @@ def tensor_over(storage, offset, size, stride):
         return _C.ops.detach(_C.ops.as_strided(flat, size, stride, offset))
 
 
+def _flag(tensor, requires_grad):
+    """What the file says, if the tensor can have it."""
+    if type(requires_grad) not in (bool, int):
+        raise TypeError(f"requires_grad is a {type(requires_grad).__name__}")
+    if requires_grad and not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(f"requires_grad of a tensor of {tensor.dtype}")
+    return bool(requires_grad)
+
+
 def _marked(tensor, requires_grad):
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor.requires_grad_() if _flag(tensor, requires_grad) else tensor
 
 
 def rebuild_tensor(
@@ -73,8 +82,8 @@ def rebuild_tensor(
 def rebuild_parameter(data, requires_grad, backward_hooks=None, state=None):
     if not isinstance(data, holdfast.Tensor):
         raise TypeError(f"a parameter of {type(data).__name__}")
-    parameter = holdfast.nn.Parameter(data, bool(requires_grad))
-    return _with_state(parameter, state) if state else parameter
+    parameter = holdfast.nn.Parameter(data, _flag(data, requires_grad))
+    return parameter if state is None else _with_state(parameter, state)
 
 
 def rebuild_from_type(func, new_type, args, state):
