@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev demo, serve, bench, chaos and python: programs run from this tree."""
+"""./dev demo, serve, bench, chaos, soak and python: programs run from this tree."""
 
 import argparse
 import ast
@@ -21,6 +21,7 @@ from workspace import (
 BENCHMARKS = ROOT / "benchmarks"
 DEMO = ROOT / "examples/demo.py"
 CHAOS = ROOT / "tests/faults/chaos.py"
+SOAK = ROOT / "tests/faults/soak.py"
 # Where `serve` takes gRPC clients, beside the socket for local ones.
 SERVE_ADDRESS = "127.0.0.1:50151"
 
@@ -34,6 +35,7 @@ def configure(name, parser):
         rest = {
             "chaos": "for the run, such as --cuts 100 --kills 0 --seed 7",
             "serve": "for holdfastd",
+            "soak": "for the run, such as --minutes 20 --seed 7",
             "demo": "for the demonstration",
         }.get(name, "for the interpreter")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=rest)
@@ -43,6 +45,7 @@ def configure(name, parser):
         "demo": demo_main,
         "python": python_main,
         "serve": serve_main,
+        "soak": soak_main,
     }
     parser.set_defaults(main=programs[name])
 
@@ -57,6 +60,11 @@ def demo_main(args):
 def chaos_main(args):
     build.build()
     exec_python([CHAOS, *rest_of(args)])
+
+
+def soak_main(args):
+    build.build()
+    exec_python([SOAK, *rest_of(args)])
 
 
 def serve_main(args):

@@ -20,6 +20,7 @@ COMMANDS = [
     ("serve", "launch", "run the daemon; arguments go to holdfastd"),
     ("bench", "launch", "run one benchmark (benchmarks/NAME.py)"),
     ("chaos", "launch", "cut connections and kill clients by the thousand"),
+    ("soak", "launch", "everything at once, with restarts, for as long as you like"),
     ("python", "launch", "run Python with this tree's holdfast importable"),
     ("wheel", "wheel_file", "build the wheels of client and daemon into dist/"),
     ("bundle", "bundle_folder", "build the relocatable folder dist/holdfast-bundle/"),
@@ -49,7 +50,7 @@ def main():
 
 def quote_rest(arguments):
     """Marks what belongs to the launched program, options included."""
-    if arguments[:1] and arguments[0] in ("chaos", "demo", "serve", "python"):
+    if arguments[:1] and arguments[0] in ("chaos", "demo", "serve", "soak", "python"):
         if arguments[1:2] not in (["-h"], ["--help"], ["--"]):
             return [arguments[0], "--", *arguments[1:]]
     return arguments

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A client's machine that sleeps: what was sent is executed, and the program goes on
+when it wakes, if its grace period lasted; else it is told."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+from programs import start_client, wait_until
+from proxy import Proxy
+
+PROGRAM = """
+import hashlib, sys
+import holdfast as torch
+session = torch.connect({address!r}, grace={grace}, timeout=20)
+torch.manual_seed(1)
+x = torch.rand(64, 64)
+w = torch.rand(64, 64, requires_grad=True)
+print("ready", flush=True)
+try:
+    for step in range(400):
+        loss = torch.tanh(x @ w).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.5 * w.grad
+        w.grad = None
+        if step == 100:
+            loss.item()  # so that all of it has arrived
+            print("working", flush=True)
+            sys.stdin.readline()
+    print(hashlib.sha256(w.detach().numpy().tobytes()).hexdigest(), flush=True)
+except torch.errors.HoldfastError as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+def start(daemon, address, grace):
+    client = start_client(PROGRAM.format(address=address, grace=grace), address)
+    assert client.stdout.readline() == "ready\n"
+    assert client.stdout.readline() == "working\n"
+    return client
+
+
+def finish(client):
+    out, _ = client.communicate("\n", timeout=120)
+    return out.strip()
+
+
+def sessions(daemon):
+    """All but the one that asks, which is the newest."""
+    return sorted(daemon.stats()["sessions"], key=lambda s: s["id"])[:-1]
+
+
+@pytest.fixture
+def digest(daemon):
+    """What an undisturbed run ends with."""
+    return finish(start(daemon, daemon.listen, 60))
+
+
+def test_a_stopped_client_goes_on(daemon, digest):
+    """The process stands still, longer than keepalives; its connection stays."""
+    client = start(daemon, daemon.listen, 60)
+    os.kill(client.pid, signal.SIGSTOP)
+    time.sleep(6)
+    os.kill(client.pid, signal.SIGCONT)
+    assert finish(client) == digest
+
+
+@pytest.mark.parametrize("grace", [60, 0.5])
+def test_a_connection_that_is_gone_on_waking(daemon, digest, grace):
+    """The network forgets the connection meanwhile: the grace period decides."""
+    proxy = Proxy(daemon.listen)
+    client = start(daemon, proxy.address, grace)
+    os.kill(client.pid, signal.SIGSTOP)
+    proxy.cut()
+    time.sleep(3)
+    left = len(sessions(daemon))
+    os.kill(client.pid, signal.SIGCONT)
+    said = finish(client)
+    if grace == 60:
+        assert left == 1 and said == digest
+    else:
+        assert left == 0 and re.search("session|token", said), said
+    wait_until(lambda: not sessions(daemon), 30, "no session is left")
+
+
+def test_others_do_not_notice(daemon):
+    client = start(daemon, daemon.listen, 60)
+    os.kill(client.pid, signal.SIGSTOP)
+    try:
+        daemon.check_alive()
+    finally:
+        os.kill(client.pid, signal.SIGCONT)
+    assert len(finish(client)) == 64
