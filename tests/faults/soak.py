@@ -37,7 +37,8 @@ torch.detach()
 """
 PUBLISH = """
 import holdfast as torch
-torch.publish("soak", {{"v": torch.full((5000,), {value}.0), "n": {value}}}, durable=True)
+v = torch.full((5000,), {value}.0)
+torch.publish("soak", {{"v": v, "n": {value}}}, durable=True)
 """
 LOOKUP = """
 import holdfast as torch

@@ -210,6 +210,21 @@ def test_grpc_health(served):
         assert error.value.code() == grpc.StatusCode.NOT_FOUND
 
 
+def test_grpc_health_while_it_ends(tmp_path):
+    """NOT_SERVING from SIGTERM on, which may be long before the state is saved."""
+    import grpc
+
+    daemon = Daemon("--http=127.0.0.1:0", f"--state_dir={tmp_path}")
+    with grpc.insecure_channel(daemon.grpc_address) as channel:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        states = watch(b"", timeout=30)
+        assert next(states) == b"\x08\x01"
+        daemon.process.terminate()
+        assert next(states) == b"\x08\x02"
+        states.cancel()
+    assert daemon.stop() == 0
+
+
 def test_promtool_finds_nothing(served):
     promtool = shutil.which("promtool")
     if promtool is None:
