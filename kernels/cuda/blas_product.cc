@@ -26,18 +26,21 @@ struct Types {
   cublasComputeType_t compute;
 };
 
-absl::StatusOr<Types> TypesOf(DType dtype) {
+// `tf32`: float32 factors may be rounded.
+absl::StatusOr<Types> TypesOf(DType dtype, bool tf32) {
   switch (dtype) {
     case DType::kFloat16:
       return Types{CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DType::kBFloat16:
       return Types{CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DType::kFloat32:
-      return Types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return Types{CUDA_R_32F, CUDA_R_32F,
+                   tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
     case DType::kFloat64:
       return Types{CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     case DType::kComplex64:
-      return Types{CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F};
+      return Types{CUDA_C_32F, CUDA_C_32F,
+                   tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
     case DType::kComplex128:
       return Types{CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
     default:
@@ -250,9 +253,11 @@ absl::Status LayOut(KernelContext& context, const Products& p,
 absl::Status BlasProducts(KernelContext& context, const Products& p,
                           const TensorView& a, const TensorView& b, bool add,
                           const TensorView& out) {
-  absl::StatusOr<const BlasLibrary*> blas = Cuda(context).libraries().blas();
+  CudaLibraries& libraries = Cuda(context).libraries();
+  absl::StatusOr<const BlasLibrary*> blas = libraries.blas();
   if (!blas.ok()) return blas.status();
-  absl::StatusOr<Types> types = TypesOf(out.spec->dtype);
+  absl::StatusOr<Types> types =
+      TypesOf(out.spec->dtype, libraries.numerics.matmul_tf32);
   if (!types.ok()) return types.status();
   LaidOut la, lb;
   absl::Status s =

@@ -1,26 +1,26 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d, conv3d and their gradients as matrix products over unfolded windows,
-// a few samples at a time. cuDNN is to take its place where it is faster.
+// conv2d, conv3d and their gradients: by cuDNN where it is there and knows how,
+// else as matrix products over unfolded windows, a few samples at a time.
 #include <algorithm>
 
 #include "kernels/cuda/columns.h"
+#include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/run_products.h"
+
+#if defined(__CUDACC__)
+#include "kernels/cuda/dnn_convolution.h"
+#endif
 
 namespace holdfast {
 namespace {
 
 constexpr int64_t kColumnBytes = int64_t{256} << 20;  // of unfolded windows
 
-struct Conv {
-  int64_t samples = 1, in_channels = 1, out_channels = 1, groups = 1;
-  Windows windows;
-
-  int64_t group_in() const { return in_channels / groups; }
-  int64_t group_out() const { return out_channels / groups; }
+struct Conv : ConvShape {
   // Factors of one output element, and output elements of one channel.
   int64_t k() const { return group_in() * windows.taps(); }
   int64_t l() const { return windows.columns(); }
@@ -37,6 +37,7 @@ Conv MakeConv(const Attrs& attrs, absl::Span<const int64_t> input,
               absl::Span<const int64_t> output) {
   Conv c;
   const int axes = static_cast<int>(weight.size()) - 2;
+  c.axes = axes;
   const size_t channel = input.size() - axes - 1;  // no samples: 0
   c.samples = channel == 0 ? 1 : input[0];
   c.in_channels = input[channel];
@@ -76,29 +77,53 @@ absl::Status Unfold(KernelContext& context, const Conv& c, DType dtype,
   });
 }
 
-// The output starts as the bias, which the products are added to.
-absl::Status SpreadBias(KernelContext& context, const Conv& c,
-                        const TensorView& bias, const TensorView& output) {
-  TensorSpec spec = *bias.spec;
-  TensorSpec out =
-      ContiguousSpec(output.spec->dtype, {c.samples, c.out_channels, c.l()});
-  spec.shape = {1, c.out_channels, 1};
-  spec.strides = {0, bias.spec->strides[0], 0};
-  return CudaCopy(context, {bias.data, &spec}, {output.data, &out});
+// Whether cuDNN has taken it.
+bool RunDnn([[maybe_unused]] KernelContext& context,
+            [[maybe_unused]] ConvPass pass, [[maybe_unused]] const Conv& c,
+            [[maybe_unused]] DType dtype,
+            [[maybe_unused]] const ConvTensors& tensors) {
+#if defined(__CUDACC__)
+  CudaLibraries& libraries = Cuda(context).libraries();
+  DnnConvolutions* const convolutions = libraries.convolutions();
+  if (convolutions == nullptr || !IsFloat(dtype) || c.group_in() == 0) {
+    return false;
+  }
+  const uint64_t bits = reinterpret_cast<uintptr_t>(tensors.x) |
+                        reinterpret_cast<uintptr_t>(tensors.w) |
+                        reinterpret_cast<uintptr_t>(tensors.y) | 16;
+  DnnProblem problem;
+  problem.pass = pass;
+  problem.dtype = dtype;
+  problem.shape = c;
+  problem.alignment = static_cast<int64_t>(bits & (~bits + 1));
+  problem.numerics = libraries.numerics;
+  return convolutions->Run(
+      problem, tensors, StreamOf(context),
+      [&](size_t bytes) { return context.Scratch(bytes); });
+#else
+  return false;
+#endif
 }
 
-absl::Status Forward(KernelContext& context, const Attrs& attrs,
-                     absl::Span<const TensorView> inputs,
-                     const TensorView& output) {
+// output [samples, channels, ...] += bias [channels], both contiguous.
+template <typename S>
+absl::Status AddBias(KernelContext& context, const Conv& c, const S* bias,
+                     S* output) {
+  using T = ComputeOf<S>;
+  const int64_t channels = c.out_channels, l = c.l();
+  return ForEach(context, c.samples * channels * l,
+                 [=] HOLDFAST_LAMBDA(int64_t i) {
+                   output[i] = Convert<S>(Convert<T>(output[i]) +
+                                          Convert<T>(bias[i / l % channels]));
+                 });
+}
+
+// Products of the weight and unfolded windows.
+absl::Status UnfoldedForward(KernelContext& context, const Conv& c,
+                             const ContiguousOperands<3>& in,
+                             const TensorView& output) {
   const TensorSpec& out = *output.spec;
-  if (out.numel() == 0) return absl::OkStatus();
-  const Conv c =
-      MakeConv(attrs, inputs[0].spec->shape, inputs[1].spec->shape, out.shape);
-  ContiguousOperands<3> in;
-  absl::Status s = in.Make(context, inputs, out.dtype);
-  const bool bias = in.views[2].present();
-  if (s.ok() && bias) s = SpreadBias(context, c, in.views[2], output);
-  if (!s.ok()) return s;
+  absl::Status s;
   const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));
   const int64_t chunk = c.Chunk(item), per_sample = c.groups * c.k() * c.l();
   char* const columns = ScratchOf<char>(context, chunk * per_sample * item);
@@ -123,9 +148,30 @@ absl::Status Forward(KernelContext& context, const Attrs& attrs,
     const Part b(columns_view, 0, samples * per_sample, out.dtype);
     const int64_t each = c.out_channels * c.l();
     const Part to(output, first * each, samples * each, out.dtype);
-    s = RunProducts(context, p, in.views[1], b.view, bias, to.view);
+    s = RunProducts(context, p, in.views[1], b.view, false, to.view);
   }
   return s;
+}
+
+absl::Status Forward(KernelContext& context, const Attrs& attrs,
+                     absl::Span<const TensorView> inputs,
+                     const TensorView& output) {
+  const TensorSpec& out = *output.spec;
+  if (out.numel() == 0) return absl::OkStatus();
+  const Conv c =
+      MakeConv(attrs, inputs[0].spec->shape, inputs[1].spec->shape, out.shape);
+  ContiguousOperands<3> in;
+  absl::Status s = in.Make(context, inputs, out.dtype);
+  if (!s.ok()) return s;
+  if (!RunDnn(context, ConvPass::kForward, c, out.dtype,
+              {in.views[0].data, in.views[1].data, output.data})) {
+    s = UnfoldedForward(context, c, in, output);
+  }
+  if (!s.ok() || !in.views[2].present()) return s;
+  return DispatchStoredFloat(out.dtype, [&](auto tag) -> absl::Status {
+    using S = typename decltype(tag)::type;
+    return AddBias<S>(context, c, in.views[2].as<S>(), output.as<S>());
+  });
 }
 
 absl::Status BackwardInput(KernelContext& context, const Attrs& attrs,
@@ -138,6 +184,10 @@ absl::Status BackwardInput(KernelContext& context, const Attrs& attrs,
   ContiguousOperands<3> in;
   absl::Status s = in.Make(context, inputs, out.dtype);
   if (!s.ok()) return s;
+  if (RunDnn(context, ConvPass::kBackwardInput, c, out.dtype,
+             {output.data, in.views[1].data, in.views[0].data})) {
+    return s;
+  }
   const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));
   const int64_t chunk = c.Chunk(item), per_sample = c.groups * c.k() * c.l();
   char* const columns = ScratchOf<char>(context, chunk * per_sample * item);
@@ -182,6 +232,10 @@ absl::Status BackwardWeight(KernelContext& context, const Attrs& attrs,
       MakeConv(attrs, inputs[1].spec->shape, out.shape, inputs[0].spec->shape);
   ContiguousOperands<3> in;
   absl::Status s = in.Make(context, inputs, out.dtype);
+  if (s.ok() && RunDnn(context, ConvPass::kBackwardWeight, c, out.dtype,
+                       {in.views[1].data, output.data, in.views[0].data})) {
+    return s;
+  }
   if (s.ok()) s = Cuda(context).FillBytes(output.data, 0, out.nbytes());
   if (!s.ok()) return s;
   const int64_t item = static_cast<int64_t>(ItemSize(out.dtype));

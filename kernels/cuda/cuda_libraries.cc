@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/dnn_convolution.h"
 
 namespace holdfast {
 namespace {
@@ -69,7 +70,19 @@ std::vector<std::string> CudaLibraryPaths(const std::string& file) {
   return paths;
 }
 
+absl::Status OpenDnn(DnnLibrary* dnn) {
+  return Open("libcudnn.so.9", "cuDNN 9", "nvidia-cudnn-cu13",
+              {
+#define X(function) {#function, reinterpret_cast<void**>(&dnn->function)},
+                  HOLDFAST_DNN_FUNCTIONS(X)
+#undef X
+              });
+}
+
+CudaLibraries::CudaLibraries() = default;
+
 CudaLibraries::~CudaLibraries() {
+  convolutions_.reset();  // before the handle that they use
   if (blas_.handle != nullptr) blas_.cublasLtDestroy(blas_.handle);
   if (dnn_.handle != nullptr) dnn_.cudnnDestroy(dnn_.handle);
 }
@@ -100,12 +113,7 @@ absl::StatusOr<const BlasLibrary*> CudaLibraries::blas() {
 absl::StatusOr<const DnnLibrary*> CudaLibraries::dnn() {
   if (!dnn_tried_) {
     dnn_tried_ = true;
-    dnn_status_ = Open("libcudnn.so.9", "cuDNN 9", "nvidia-cudnn-cu13",
-                       {
-#define X(function) {#function, reinterpret_cast<void**>(&dnn_.function)},
-                           HOLDFAST_DNN_FUNCTIONS(X)
-#undef X
-                       });
+    dnn_status_ = OpenDnn(&dnn_);
     if (dnn_status_.ok()) {
       const cudnnStatus_t status = dnn_.cudnnCreate(&dnn_.handle);
       if (status != CUDNN_STATUS_SUCCESS) {
@@ -117,6 +125,18 @@ absl::StatusOr<const DnnLibrary*> CudaLibraries::dnn() {
   }
   if (!dnn_status_.ok()) return dnn_status_;
   return &dnn_;
+}
+
+DnnConvolutions* CudaLibraries::convolutions() {
+  static const bool off = [] {
+    const char* wish = getenv("HOLDFAST_CUDNN");
+    return wish != nullptr && absl::string_view(wish) == "off";
+  }();
+  if (off || !dnn().ok()) return nullptr;
+  if (convolutions_ == nullptr) {
+    convolutions_ = std::make_unique<DnnConvolutions>(dnn_);
+  }
+  return convolutions_.get();
 }
 
 }  // namespace holdfast

@@ -12,11 +12,13 @@
 #include <cublasLt.h>
 #include <cudnn_graph.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/numerics.h"
 
 namespace holdfast {
 
@@ -62,9 +64,11 @@ struct DnnLibrary {
   cudnnHandle_t handle = nullptr;
 };
 
+class DnnConvolutions;  // kernels/cuda/dnn_convolution.h
+
 class CudaLibraries {
  public:
-  CudaLibraries() = default;
+  CudaLibraries();
   ~CudaLibraries();
   CudaLibraries(const CudaLibraries&) = delete;
   CudaLibraries& operator=(const CudaLibraries&) = delete;
@@ -72,13 +76,23 @@ class CudaLibraries {
   // The library, opened; the same answer every time.
   absl::StatusOr<const BlasLibrary*> blas();
   absl::StatusOr<const DnnLibrary*> dnn();
+  // cuDNN's convolutions; null where it is missing or switched off
+  // (HOLDFAST_CUDNN=off), for own kernels take its place.
+  DnnConvolutions* convolutions();
+
+  // What they may do to results.
+  const Numerics numerics;
 
  private:
   bool blas_tried_ = false, dnn_tried_ = false;
   absl::Status blas_status_, dnn_status_;
   BlasLibrary blas_;
   DnnLibrary dnn_;
+  std::unique_ptr<DnnConvolutions> convolutions_;
 };
+
+// Fills in the functions: no GPU is needed for that.
+absl::Status OpenDnn(DnnLibrary* dnn);
 
 // Where a library of that file name may be: as it is (the loader's own search),
 // in the toolkit, in Python packages.

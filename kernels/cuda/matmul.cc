@@ -3,8 +3,8 @@
 //
 // matmul and linear, and the products of other ops: cuBLASLt for floats and
 // complex numbers (blas_product.cc), an own loop for integers, and for
-// everything on the host. float32 products are float32 (no TF32), PyTorch's
-// default.
+// everything on the host. float32 products are float32, without TF32
+// (kernels/numerics.h).
 #include "kernels/cuda/blas_product.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/dnn_convolution.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+constexpr int64_t kMostWorkspace = int64_t{1} << 30;  // bytes
+// Of a program whose sizes change all the time; then they are made again.
+constexpr size_t kMostPlans = 4096;
+constexpr size_t kTimedPlans = 10;
+
+// Device time between two places in a stream.
+class StreamTimer {
+ public:
+  StreamTimer() {
+    cudaEventCreate(&start_);
+    cudaEventCreate(&end_);
+  }
+  ~StreamTimer() {
+    if (start_ != nullptr) cudaEventDestroy(start_);
+    if (end_ != nullptr) cudaEventDestroy(end_);
+  }
+  StreamTimer(const StreamTimer&) = delete;
+  StreamTimer& operator=(const StreamTimer&) = delete;
+
+  void Start(cudaStream_t stream) { cudaEventRecord(start_, stream); }
+  // Milliseconds since Start; waits for them. Negative after an error.
+  float Stop(cudaStream_t stream) {
+    float milliseconds = -1;
+    if (cudaEventRecord(end_, stream) != cudaSuccess ||
+        cudaEventSynchronize(end_) != cudaSuccess ||
+        cudaEventElapsedTime(&milliseconds, start_, end_) != cudaSuccess) {
+      return -1;
+    }
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t start_ = nullptr, end_ = nullptr;
+};
+
+}  // namespace
+
+std::optional<DnnPlan> DnnConvolutions::Fastest(
+    std::vector<DnnPlan> plans, const ConvTensors& tensors, cudaStream_t stream,
+    absl::FunctionRef<void*(size_t)> scratch) {
+  if (plans.empty()) return std::nullopt;
+  int64_t most = 0;
+  for (const DnnPlan& plan : plans) most = std::max(most, plan.workspace());
+  void* const workspace = most > 0 ? scratch(most) : nullptr;
+  StreamTimer timer;
+  size_t best = 0;
+  float best_time = -1;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].workspace() > 0 && workspace == nullptr) continue;
+    // The first run loads the kernel.
+    bool ran = true;
+    for (int run = 0; run < 2 && ran; ++run) {
+      timer.Start(stream);
+      ran = plans[i].Run(dnn_, dnn_.handle, tensors, workspace) ==
+            CUDNN_STATUS_SUCCESS;
+    }
+    const float time = ran ? timer.Stop(stream) : -1;
+    if (time >= 0 && (best_time < 0 || time < best_time)) {
+      best_time = time;
+      best = i;
+    }
+  }
+  return std::move(plans[best]);
+}
+
+bool DnnConvolutions::Run(const DnnProblem& problem, const ConvTensors& tensors,
+                          cudaStream_t stream,
+                          absl::FunctionRef<void*(size_t)> scratch) {
+  if (dnn_.cudnnSetStream(dnn_.handle, stream) != CUDNN_STATUS_SUCCESS) {
+    return false;
+  }
+  const DnnProblem::Key key = problem.key();
+  auto it = plans_.find(key);
+  if (it == plans_.end()) {
+    if (plans_.size() >= kMostPlans) {
+      cudaDeviceSynchronize();  // plans own kernels that may be running
+      plans_.clear();
+    }
+    const bool benchmark = problem.numerics.benchmark;
+    DnnPlanner planner(dnn_, {dnn_.handle, nullptr}, problem);
+    std::vector<DnnPlan> found =
+        planner.Plans(benchmark ? kTimedPlans : 1, kMostWorkspace);
+    std::optional<DnnPlan> plan;
+    if (found.size() > 1) {
+      plan = Fastest(std::move(found), tensors, stream, scratch);
+    } else if (!found.empty()) {
+      plan = std::move(found.front());
+    }
+    it = plans_.emplace(key, std::move(plan)).first;
+  }
+  if (!it->second) return false;
+  void* workspace = nullptr;
+  if (it->second->workspace() > 0) {
+    workspace = scratch(it->second->workspace());
+    if (workspace == nullptr) return false;
+  }
+  if (it->second->Run(dnn_, dnn_.handle, tensors, workspace) ==
+      CUDNN_STATUS_SUCCESS) {
+    return true;
+  }
+  it->second.reset();  // what cuDNN promised and refuses is not asked again
+  return false;
+}
+
+}  // namespace holdfast
