@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using holdfast::v1::Batch;
-  static const auto* const silence = new google::protobuf::LogSilencer;
+  static const google::protobuf::LogSilencer silence;
   (void)silence;
   static auto* const decoder = new holdfast::BatchDecoder;
   const char* data = reinterpret_cast<const char*>(bytes);
