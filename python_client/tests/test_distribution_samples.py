@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast
-from distribution_cases import CASES
+from distribution_family_cases import CASES
 from holdfast import distributions as D
 from torch_peer import leaves, torch
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import holdfast
-from distribution_cases import CASES, NAMES, PAIRS
+from distribution_family_cases import CASES, NAMES, PAIRS
 from holdfast import distributions as D
 from torch_peer import assert_close, assert_same_results, leaves, torch
 
@@ -39,11 +39,15 @@ def test_log_prob_and_its_gradients(case):
 
 # What PyTorch has not, and what it has and Holdfast has not.
 MISSING = {"Gamma.cdf", "Chi2.cdf"}
+# Its formula in PyTorch is wrong; test_distribution_families.py has ours.
+DIFFERENT = {"Kumaraswamy.mode"}
 
 
 @each_case
 @pytest.mark.parametrize("name", ["mean", "variance", "stddev", "mode", "entropy"])
 def test_moments(case, name):
+    if f"{case.name}.{name}" in DIFFERENT:
+        return
     p, q, _, _ = made(case)
     try:
         expected = getattr(q, name)

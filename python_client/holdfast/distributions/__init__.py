@@ -10,13 +10,21 @@ numbers come from the session's stream (manual_seed).
 
 from holdfast.missing import module_getattr
 
-from . import constraints, kl_mixed, kl_same, transforms  # noqa: F401
+from . import (  # noqa: F401
+    constraints,
+    kl_continuous_bernoulli,
+    kl_mixed,
+    kl_pareto,
+    kl_same,
+    transforms,
+)
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
 from .chi2 import Chi2
+from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
 from .distribution import Distribution
 from .exp_family import ExponentialFamily
@@ -24,9 +32,11 @@ from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
 from .gumbel import Gumbel
+from .half_cauchy import HalfCauchy
 from .half_normal import HalfNormal
 from .independent import Independent
 from .kl import kl_divergence, register_kl
+from .kumaraswamy import Kumaraswamy
 from .laplace import Laplace
 from .log_normal import LogNormal
 from .mixture_same_family import MixtureSameFamily
@@ -34,11 +44,15 @@ from .multinomial import Multinomial
 from .multivariate_normal import MultivariateNormal
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
+from .pareto import Pareto
 from .poisson import Poisson
+from .relaxed_bernoulli import RelaxedBernoulli
+from .relaxed_categorical import RelaxedOneHotCategorical
 from .studentT import StudentT
 from .transformed_distribution import TransformedDistribution
 from .transforms import *  # noqa: F401,F403
 from .uniform import Uniform
+from .weibull import Weibull
 
 __all__ = [
     *transforms.__all__,
@@ -49,6 +63,7 @@ __all__ = [
     "Cauchy",
     "Chi2",
     "constraints",
+    "ContinuousBernoulli",
     "Dirichlet",
     "Distribution",
     "Exponential",
@@ -56,9 +71,11 @@ __all__ = [
     "Gamma",
     "Geometric",
     "Gumbel",
+    "HalfCauchy",
     "HalfNormal",
     "Independent",
     "kl_divergence",
+    "Kumaraswamy",
     "Laplace",
     "LogNormal",
     "MixtureSameFamily",
@@ -67,12 +84,16 @@ __all__ = [
     "Normal",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
+    "Pareto",
     "Poisson",
     "register_kl",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
     "StudentT",
     "TransformedDistribution",
     "transforms",
     "Uniform",
+    "Weibull",
 ]
 
 __getattr__ = module_getattr("torch.distributions")

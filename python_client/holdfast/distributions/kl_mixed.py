@@ -27,7 +27,7 @@ from holdfast.distributions.uniform import Uniform
 _ops = _C.ops
 
 
-def _for(*pairs):
+def register_pairs(*pairs):
     """Decorator: register_kl for several pairs."""
 
     def register(f):
@@ -38,7 +38,7 @@ def _for(*pairs):
     return register
 
 
-@_for(
+@register_pairs(
     *((Exponential, q) for q in (Beta, Uniform)),
     *((Gamma, q) for q in (Beta, Uniform)),
     *((Gumbel, q) for q in (Beta, Exponential, Gamma, Uniform)),
@@ -46,7 +46,7 @@ def _for(*pairs):
     *((Normal, q) for q in (Beta, Exponential, Gamma, Uniform)),
     *((Poisson, q) for q in (Bernoulli, Binomial)),
 )
-def _infinite(p, q):
+def infinite_divergence(p, q):
     """p draws what q never does."""
     shape = holdfast.broadcast_shapes(p.batch_shape, q.batch_shape)
     return p.mean.new_full(tuple(shape), math.inf)
@@ -60,8 +60,10 @@ def _covered(p, q):
     return inside if high is None else inside & (p.high <= high)
 
 
-@_for(*((p, Normal) for p in (Beta, Exponential, Gamma, Gumbel, Laplace, Uniform)))
-def _to_normal(p, q):
+@register_pairs(
+    *((p, Normal) for p in (Beta, Exponential, Gamma, Gumbel, Laplace, Uniform))
+)
+def to_normal(p, q):
     square = p.variance + (p.mean - q.loc) ** 2
     variance = q.scale**2
     return (
@@ -80,14 +82,14 @@ def _normal_to_laplace(p, q):
     return -p.entropy() + _ops.log(2 * q.scale) + (near + far) / q.scale
 
 
-@_for((Beta, Exponential), (Gamma, Exponential))
-def _to_exponential(p, q):
+@register_pairs((Beta, Exponential), (Gamma, Exponential))
+def to_exponential(p, q):
     return -p.entropy() - _ops.log(q.rate) + q.rate * p.mean
 
 
 @register_kl(Uniform, Exponential)
 def _uniform_to_exponential(p, q):
-    return _ops.where(_covered(p, q), _to_exponential(p, q), math.inf)
+    return _ops.where(_covered(p, q), to_exponential(p, q), math.inf)
 
 
 def _mean_log(p):
@@ -97,29 +99,31 @@ def _mean_log(p):
         return _ops.digamma(p.concentration1) - _ops.digamma(total)
     if isinstance(p, Exponential):
         return -EULER - _ops.log(p.rate)
-    return _mean_log_between(p.low, p.high)
+    return mean_log_between(p.low, p.high)
 
 
-def _mean_log_between(low, high):
+def mean_log_between(low, high):
     """The mean of log x over [low, high]; 0 log 0 counts as 0."""
     area = holdfast.xlogy(high, high) - holdfast.xlogy(low, low)
     return area / (high - low) - 1
 
 
-@_for((Beta, Gamma), (Exponential, Gamma))
-def _to_gamma(p, q):
+@register_pairs((Beta, Gamma), (Exponential, Gamma))
+def to_gamma(p, q, mean_log=None):
+    """mean_log is the mean of log x under p, which _mean_log knows of some."""
+    mean_log = _mean_log(p) if mean_log is None else mean_log
     return (
         -p.entropy()
         - q.concentration * _ops.log(q.rate)
         + _ops.lgamma(q.concentration)
-        - (q.concentration - 1) * _mean_log(p)
+        - (q.concentration - 1) * mean_log
         + q.rate * p.mean
     )
 
 
 @register_kl(Uniform, Gamma)
 def _uniform_to_gamma(p, q):
-    return _ops.where(_covered(p, q), _to_gamma(p, q), math.inf)
+    return _ops.where(_covered(p, q), to_gamma(p, q), math.inf)
 
 
 @register_kl(Uniform, Beta)
@@ -132,8 +136,8 @@ def _uniform_to_beta(p, q):
     finite = (
         -p.entropy()
         + log_beta
-        - (q.concentration1 - 1) * _mean_log_between(p.low, p.high)
-        - (q.concentration0 - 1) * _mean_log_between(1 - p.high, 1 - p.low)
+        - (q.concentration1 - 1) * mean_log_between(p.low, p.high)
+        - (q.concentration0 - 1) * mean_log_between(1 - p.high, 1 - p.low)
     )
     return _ops.where(_covered(p, q), finite, math.inf)
 

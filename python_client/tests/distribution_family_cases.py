@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Further distributions for comparison with PyTorch: tails, bounded ones, ones of
+matrices; the cases of distribution_cases.py are among CASES."""
+
+import numpy as np
+
+from distribution_cases import CASES as COMMON
+from distribution_cases import PAIRS as COMMON_PAIRS
+from distribution_cases import PROBS, UNIT, case, positive, real, simplex
+
+SHAPES = np.array([0.7, 1.0, 2.5, 6.0])
+
+CASES = [
+    *COMMON,
+    case(
+        "HalfCauchy",
+        lambda D, a: D.HalfCauchy(a),
+        [positive(4)],
+        positive(5, 4),
+        heavy=True,
+    ),
+    case(
+        "Weibull",
+        lambda D, a, b: D.Weibull(a, b),
+        [positive(4), SHAPES],
+        positive(5, 4),
+    ),
+    case(
+        "Weibull_number", lambda D, a: D.Weibull(2.0, a), [positive(1)], positive(3, 1)
+    ),
+    case(
+        "Pareto",
+        lambda D, a, b: D.Pareto(a, b),
+        [positive(4), SHAPES],
+        3.1 + positive(5, 4),
+        heavy=True,
+    ),
+    case(
+        "Kumaraswamy",
+        lambda D, a, b: D.Kumaraswamy(a, b),
+        [SHAPES, np.array([0.6, 2.0, 1.0, 3.0])],
+        UNIT,
+    ),
+    case(
+        "RelaxedBernoulli_probs",
+        lambda D, t, p: D.RelaxedBernoulli(t, p),
+        [np.array(0.7), PROBS],
+        UNIT,
+    ),
+    case(
+        "RelaxedBernoulli_logits",
+        lambda D, t, x: D.RelaxedBernoulli(t, logits=x),
+        [np.array([0.3, 1.0, 2.0, 0.8]), real(4)],
+        UNIT,
+    ),
+    case(
+        "RelaxedOneHotCategorical_probs",
+        lambda D, t, p: D.RelaxedOneHotCategorical(t, p),
+        [np.array(0.7), positive(3, 5)],
+        simplex(4, 3, 5),
+    ),
+    case(
+        "RelaxedOneHotCategorical_logits",
+        lambda D, t, x: D.RelaxedOneHotCategorical(t, logits=x),
+        [np.array(1.5), real(5)],
+        simplex(4, 5),
+    ),
+    case(
+        "ContinuousBernoulli_probs",
+        lambda D, p: D.ContinuousBernoulli(p),
+        [np.array([0.1, 0.4995, 0.5, 0.97])],
+        UNIT,
+    ),
+    case(
+        "ContinuousBernoulli_logits",
+        lambda D, x: D.ContinuousBernoulli(logits=x),
+        [3 * real(4)],
+        UNIT,
+    ),
+]
+NAMES = [c.name for c in CASES]
+
+
+def _pareto(D, t):
+    return D.Pareto(t([1.5, 0.2, 3.0]), t([2.5, 0.8, 4.0]))
+
+
+def _others(D, t):
+    return {
+        "beta": D.Beta(t(1.5), t(2.0)),
+        "exponential": D.Exponential(t(0.7)),
+        "gamma": D.Gamma(t(2.0), t(0.7)),
+        "gumbel": D.Gumbel(t(1.0), t(0.7)),
+        "laplace": D.Laplace(t(1.0), t(0.7)),
+        "normal": D.Normal(t(1.0), t(0.7)),
+        "uniform": D.Uniform(t(0.3), t(0.7)),
+    }
+
+
+BESIDE = ("beta", "exponential", "gamma", "gumbel", "laplace", "normal", "uniform")
+PAIRS = {
+    **COMMON_PAIRS,
+    **{
+        f"pareto_{name}": lambda D, t, name=name: (_pareto(D, t), _others(D, t)[name])
+        for name in ("beta", "exponential", "gamma", "normal", "uniform")
+    },
+    **{
+        f"{name}_pareto": lambda D, t, name=name: (
+            _others(D, t)[name],
+            D.Pareto(t(1.5), t(2.5)),
+        )
+        for name in ("beta", "exponential", "gamma", "gumbel", "laplace", "normal")
+    },
+    "pareto_pareto": lambda D, t: (
+        _pareto(D, t),
+        D.Pareto(t([1.0, 0.3, 3.0]), t([1.5, 0.8, 0.5])),
+    ),
+    **{
+        f"continuous_bernoulli_{name}": lambda D, t, name=name: (
+            D.ContinuousBernoulli(t(0.3)),
+            _others(D, t)[name],
+        )
+        for name in ("exponential", "normal", "uniform")
+    },
+    **{
+        f"{name}_continuous_bernoulli": lambda D, t, name=name: (
+            _others(D, t)[name],
+            D.ContinuousBernoulli(t(0.3)),
+        )
+        for name in BESIDE
+    },
+    "continuous_bernoulli_uniform_wide": lambda D, t: (
+        D.ContinuousBernoulli(t([0.3, 0.4999])),
+        D.Uniform(t(-0.1), t(1.5)),
+    ),
+    "continuous_bernoulli_pareto": lambda D, t: (
+        D.ContinuousBernoulli(t([0.3, 0.8, 0.5])),
+        _pareto(D, t),
+    ),
+    "pareto_continuous_bernoulli": lambda D, t: (
+        _pareto(D, t),
+        D.ContinuousBernoulli(t([0.3, 0.8, 0.5])),
+    ),
+    "uniform_pareto": lambda D, t: (
+        D.Uniform(t([1.5, 0.1, 3.5]), t([2.0, 4.0, 5.0])),
+        _pareto(D, t),
+    ),
+}
