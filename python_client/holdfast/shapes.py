@@ -272,13 +272,16 @@ def repeat(input, *sizes, repeats=None):
             "dimensions of tensor"
         )
     shape = (1,) * extra + tuple(input.shape)
-    if all(n == 1 for n in sizes):
-        return _ops.clone(_ops.view(_ops.clone(input), shape))
     # Each size s repeated n times is an expanded (n, s), then merged.
     split_shape = [n for s in shape for n in (1, s)]
     wide = [n for r, s in zip(sizes, shape) for n in (r, s)]
-    expanded = _ops.expand(reshape(input, split_shape), wide)
-    return reshape(expanded, [r * s for r, s in zip(sizes, shape)])
+    expanded = _ops.expand(_ops.view(input, split_shape), wide)
+    return _merged_copy(expanded, [r * s for r, s in zip(sizes, shape)])
+
+
+def _merged_copy(input, shape):
+    """In another shape, in memory of its own: programs write to what they repeated."""
+    return _ops.view(_ops.clone(input), shape)
 
 
 @both
@@ -335,7 +338,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     shape = list(input.shape)
     wide = shape[: dim + 1] + [repeats] + shape[dim + 1 :]
     merged = shape[:dim] + [shape[dim] * repeats] + shape[dim + 1 :]
-    return reshape(_ops.expand(_ops.unsqueeze(input, dim + 1), wide), merged)
+    return _merged_copy(_ops.expand(_ops.unsqueeze(input, dim + 1), wide), merged)
 
 
 @method
@@ -400,13 +403,14 @@ def roll(input, shifts, dims=None):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
+    result = input
     for shift, dim in zip(shifts, dims):
         size = input.size(dim)
         cut = -shift % size if size else 0
         if cut:
-            head = _ops.slice(input, dim, 0, cut)
-            input = _ops.cat([_ops.slice(input, dim, cut, size), head], dim)
-    return input
+            head = _ops.slice(result, dim, 0, cut)
+            result = _ops.cat([_ops.slice(result, dim, cut, size), head], dim)
+    return _ops.clone(input) if result is input else result
 
 
 @both

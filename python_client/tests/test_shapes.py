@@ -15,6 +15,29 @@ def test_views_share_memory(torch):
     assert x.unfold(1, 3, 1).shape == torch.Size([4, 2, 3])
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: x.repeat(3, 1),
+        lambda t, x: x.repeat(1, 1),
+        lambda t, x: x.tile(2, 1, 1),
+        lambda t, x: x.repeat_interleave(2, 0),
+        lambda t, x: x.repeat_interleave(1, 1),
+        lambda t, x: x.roll(0, 0),
+        lambda t, x: x.roll((0, 3), (0, 1)),
+        lambda t, x: t.nn.functional.pad(x, (0, 0), mode="circular"),
+        lambda t, x: t.nn.functional.pad(x, (-1, 0), mode="replicate"),
+    ],
+)
+def test_copies_have_memory_of_their_own(torch, call):
+    x = torch.arange(3.0).view(1, 3)
+    copy = call(torch, x)
+    before = copy.tolist()
+    assert copy.add_(1).sub_(1).tolist() == before  # no element of it twice
+    copy.fill_(9)
+    assert x.tolist() == [[0, 1, 2]]
+
+
 def test_shapes_change_in_place(torch):
     x = torch.arange(6.0).view(1, 2, 3)
     other = x

@@ -32,9 +32,11 @@ def pad(input, pad, mode="constant", value=None):
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported "
             f"for now. Got {len(pad)} amounts for an input of {input.dim()} dimensions."
         )
+    result = input
     for i in range(axes):
-        input = _pad_dim(input, input.dim() - 1 - i, pad[2 * i : 2 * i + 2], mode)
-    return input
+        result = _pad_dim(result, input.dim() - 1 - i, pad[2 * i : 2 * i + 2], mode)
+    # In memory of its own; amounts below 0 alone leave a view.
+    return _ops.clone(result) if max(pad) <= 0 else result
 
 
 def _pad_dim(input, dim, sides, mode):
