@@ -79,6 +79,18 @@ CASES = [
         [3 * real(4)],
         UNIT,
     ),
+    case(
+        "VonMises",
+        lambda D, a, b: D.VonMises(a, b),
+        [real(4), np.array([0.05, 1.0, 3.0, 40.0])],
+        real(5, 4),
+    ),
+    case(
+        "LowRankMultivariateNormal",
+        lambda D, a, b, c: D.LowRankMultivariateNormal(a, b, c),
+        [real(3), real(2, 3, 2), positive(3)],
+        real(4, 2, 3),
+    ),
 ]
 NAMES = [c.name for c in CASES]
 
@@ -97,6 +109,19 @@ def _others(D, t):
         "normal": D.Normal(t(1.0), t(0.7)),
         "uniform": D.Uniform(t(0.3), t(0.7)),
     }
+
+
+def _low_rank(D, t):
+    factor = [[0.5, 1.0], [-1.0, 0.3], [2.0, 0.1]]
+    return D.LowRankMultivariateNormal(t([1.0, 0.0, 2.0]), t(factor), t([0.5, 1, 2]))
+
+
+def _full_rank(D, t):
+    tril = [
+        [[1.0, 0, 0], [0.5, 2, 0], [-1, 0.3, 1]],
+        [[2.0, 0, 0], [1, 1, 0], [0, 1, 3]],
+    ]
+    return D.MultivariateNormal(t([0.0, 0.5, 1.0]), scale_tril=t(tril))
 
 
 BESIDE = ("beta", "exponential", "gamma", "gumbel", "laplace", "normal", "uniform")
@@ -143,6 +168,8 @@ PAIRS = {
         _pareto(D, t),
         D.ContinuousBernoulli(t([0.3, 0.8, 0.5])),
     ),
+    "low_rank_multivariate_normal": lambda D, t: (_low_rank(D, t), _full_rank(D, t)),
+    "multivariate_normal_low_rank": lambda D, t: (_full_rank(D, t), _low_rank(D, t)),
     "uniform_pareto": lambda D, t: (
         D.Uniform(t([1.5, 0.1, 3.5]), t([2.0, 4.0, 5.0])),
         _pareto(D, t),

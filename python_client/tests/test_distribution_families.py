@@ -12,6 +12,7 @@ import scipy.stats
 import holdfast
 from holdfast import distributions as D
 
+pytestmark = pytest.mark.usefixtures("torch")
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 POINTS = np.array([0.05, 0.4, 0.9, 1.7, 6.0])
 
@@ -70,6 +71,46 @@ def test_kumaraswamy():
     assert np.isnan(flat.mode.numpy()).all()
 
 
+@pytest.mark.parametrize("concentration", [1e-9, 1e-3, 0.5, 4.0, 700.0, 1e5])
+def test_von_mises_of_any_concentration(concentration):
+    """Density, circular variance and the samples' distribution function."""
+    p = D.VonMises(number(0.7), number(concentration))
+    peer = scipy.stats.vonmises(concentration)
+    x = np.linspace(-3.0, 3.0, 13)
+    np.testing.assert_allclose(
+        p.log_prob(number(x + 0.7)).numpy(), peer.logpdf(x), rtol=1e-9, atol=1e-9
+    )
+    ratio = scipy.special.ive(1, concentration) / scipy.special.ive(0, concentration)
+    assert p.variance.item() == pytest.approx(1 - ratio, abs=1e-12)
+    holdfast.manual_seed(2)
+    drawn = p.sample((20000,)).numpy()
+    assert drawn.min() >= -math.pi and drawn.max() < math.pi
+    around = np.remainder(drawn - 0.7 + math.pi, 2 * math.pi) - math.pi
+    assert scipy.stats.kstest(around, peer.cdf).statistic < 0.017
+
+
+def test_low_rank_normal_is_a_multivariate_normal():
+    factor = np.random.default_rng(1).normal(size=(2, 5, 2))
+    diagonal = np.linspace(0.5, 2.0, 5)
+    p = D.LowRankMultivariateNormal(
+        number(np.arange(5.0)), *map(number, (factor, diagonal))
+    )
+    covariance = factor @ np.swapaxes(factor, -1, -2) + np.diag(diagonal)
+    q = D.MultivariateNormal(number(np.arange(5.0)), number(covariance))
+    for name in ("covariance_matrix", "precision_matrix", "scale_tril", "variance"):
+        ours, theirs = getattr(p, name).numpy(), getattr(q, name).numpy()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+    assert abs(D.kl_divergence(p, q).sum().item()) < 1e-9
+    holdfast.manual_seed(1)
+    drawn = p.sample((20000,)).numpy()[:, 1]
+    assert np.abs(np.cov(drawn.T) - covariance[1]).max() < 0.25
+    other = D.LowRankMultivariateNormal(
+        *map(number, (np.ones(4), factor[0, :4], diagonal[:4]))
+    )
+    with pytest.raises(ValueError, match=r"event shapes .* \(5,\) and \(4,\)"):
+        D.kl_divergence(p, other)
+
+
 def test_relaxed_ones_become_discrete():
     """Near temperature 0 the samples are those of the discrete distribution."""
     holdfast.manual_seed(0)
@@ -109,6 +150,25 @@ def test_continuous_bernoulli_around_a_half():
         (lambda: D.RelaxedBernoulli(1.0), "not both"),
         (lambda: D.RelaxedBernoulli(1.0, 1.5), "Expected parameter probs"),
         (lambda: D.RelaxedOneHotCategorical(1.0, number(0.5)), "at least one-dim"),
+        (lambda: D.VonMises(0.0, 0.0), "Expected parameter concentration"),
+        (
+            lambda: D.LowRankMultivariateNormal(
+                number(np.zeros(3)), number(np.ones((2, 1))), number(np.ones(3))
+            ),
+            r"shapes \(3,\), \(2, 1\) and \(3,\)",
+        ),
+        (
+            lambda: D.LowRankMultivariateNormal(
+                number(np.zeros((2, 1))), number(np.ones((3, 1, 1))), number(np.ones(1))
+            ),
+            "Incompatible batch shapes",
+        ),
+        (
+            lambda: D.LowRankMultivariateNormal(
+                number(np.zeros(1)), number(np.ones((1, 1))), number(np.zeros(1))
+            ),
+            "Expected parameter cov_diag",
+        ),
         (lambda: D.ContinuousBernoulli(1.5), "Expected parameter probs"),
         (lambda: D.ContinuousBernoulli(0.5, 0.5), "not both"),
     ],

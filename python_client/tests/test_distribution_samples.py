@@ -137,6 +137,7 @@ REPARAMETRISED = [
     c
     for c in CONTINUOUS
     if not c.name.startswith(("Gamma", "Chi2", "Beta", "Dirichlet", "StudentT", "Mix"))
+    and c.name != "VonMises"
 ]
 
 

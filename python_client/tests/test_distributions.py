@@ -16,6 +16,12 @@ each_case = pytest.mark.parametrize("case", CASES, ids=NAMES)
 CLOSE = {"rtol": 1e-8, "atol": 1e-10}
 
 
+def tolerance(case):
+    # PyTorch's Bessel functions are float32's; SciPy's check ours.
+    loose = case.name == "VonMises"
+    return {"rtol": 2e-5, "atol": 1e-6} if loose else CLOSE
+
+
 def made(case):
     """(ours, theirs, our leaves, their leaves)."""
     ours, theirs = leaves(case.arrays)
@@ -34,7 +40,7 @@ def test_log_prob_and_its_gradients(case):
     assert tuple(p.event_shape) == tuple(q.event_shape)
     a = p.log_prob(holdfast.tensor(case.value))
     b = q.log_prob(torch.tensor(case.value))
-    assert_same_results(a, b, ours, theirs, **CLOSE)
+    assert_same_results(a, b, ours, theirs, **tolerance(case))
 
 
 # What PyTorch has not, and what it has and Holdfast has not.
@@ -66,7 +72,7 @@ def test_moments(case, name):
         close = {"rtol": 1e-6} if case.name == "Multinomial" else CLOSE
         assert_close(getattr(p, name)(), expected, **close)
         return
-    assert_close(getattr(p, name), expected, **CLOSE)
+    assert_close(getattr(p, name), expected, **tolerance(case))
 
 
 @each_case
@@ -100,7 +106,7 @@ def test_expand(case):
     assert_close(
         wide.log_prob(holdfast.tensor(value)),
         theirs.log_prob(torch.tensor(value.copy())),
-        **CLOSE,
+        **tolerance(case),
     )
     sample = wide.sample((2,))
     assert tuple(sample.shape) == tuple(theirs.sample((2,)).shape)
@@ -345,8 +351,8 @@ def test_independent_sums_events():
 
 
 def test_missing_names_fail_by_name():
-    with pytest.raises(NotImplementedError, match="torch.distributions.VonMises"):
-        D.VonMises
+    with pytest.raises(NotImplementedError, match="torch.distributions.LogisticNormal"):
+        D.LogisticNormal
     assert not hasattr(D, "Wishart")
     for module, name in ((D.transforms, "CatTransform"), (D.constraints, "cat")):
         with pytest.raises(NotImplementedError, match=f"torch.distributions.*{name}"):

@@ -13,6 +13,7 @@ from holdfast.missing import module_getattr
 from . import (  # noqa: F401
     constraints,
     kl_continuous_bernoulli,
+    kl_low_rank,
     kl_mixed,
     kl_pareto,
     kl_same,
@@ -39,6 +40,7 @@ from .kl import kl_divergence, register_kl
 from .kumaraswamy import Kumaraswamy
 from .laplace import Laplace
 from .log_normal import LogNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .mixture_same_family import MixtureSameFamily
 from .multinomial import Multinomial
 from .multivariate_normal import MultivariateNormal
@@ -52,6 +54,7 @@ from .studentT import StudentT
 from .transformed_distribution import TransformedDistribution
 from .transforms import *  # noqa: F401,F403
 from .uniform import Uniform
+from .von_mises import VonMises
 from .weibull import Weibull
 
 __all__ = [
@@ -78,6 +81,7 @@ __all__ = [
     "Kumaraswamy",
     "Laplace",
     "LogNormal",
+    "LowRankMultivariateNormal",
     "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormal",
@@ -93,6 +97,7 @@ __all__ = [
     "TransformedDistribution",
     "transforms",
     "Uniform",
+    "VonMises",
     "Weibull",
 ]
 

@@ -12,6 +12,7 @@ from holdfast.distributions.parameters import EULER, broadcast_all
 from holdfast.distributions.transformed_distribution import TransformedDistribution
 from holdfast.distributions.transforms import AffineTransform, PowerTransform
 from holdfast.distributions.uniform import Uniform
+from holdfast.special_functions import xlog1py
 
 _ops = _C.ops
 
@@ -66,6 +67,14 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def variance(self):
         return self._moment(2) - self._moment(1) ** 2
+
+    def log_prob(self, value):
+        # By itself and not by the transforms, where 1 - x^a would round to 1.
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b = self.concentration1, self.concentration0
+        rest = xlog1py(b - 1, -_ops.pow(value, a))
+        return _ops.log(a) + _ops.log(b) + holdfast.xlogy(a - 1, value) + rest
 
     def entropy(self):
         a, b = self.concentration1, self.concentration0
