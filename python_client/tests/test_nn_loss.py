@@ -144,6 +144,21 @@ def test_binary_cross_entropy_at_the_ends_is_finite():
     assert loss.tolist() == [100.0, 0.0]
 
 
+def test_binary_cross_entropy_differentiates_at_the_ends():
+    """(p - t) / max(p (1 - p), 1e-12), PyTorch's, where a sigmoid is saturated, too."""
+    p = holdfast.tensor([0.0, 0.0, 1.0, 1.0, 1e-30, 0.25, 0.25], requires_grad=True)
+    t = holdfast.tensor([0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    loss = F.binary_cross_entropy(p, t, reduction="sum")
+    (slope,) = holdfast.autograd.grad(loss, p, create_graph=True)
+    expected = [0, -1e12, 1e12, 0, -1e12, 4 / 3, -4]
+    assert slope.tolist() == pytest.approx(expected)
+    slope[5:].sum().backward()
+    assert p.grad[5:].tolist() == pytest.approx([16 / 9, 16])
+    logits = holdfast.tensor([200.0, -200.0, 20.0], requires_grad=True)
+    F.binary_cross_entropy(logits.sigmoid(), holdfast.ones(3)).backward()
+    assert logits.grad.tolist() == [0, 0, 0]
+
+
 def test_older_reduction_arguments():
     a, b = holdfast.ones(3), holdfast.zeros(3)
     with pytest.warns(UserWarning, match="reduction='sum'"):

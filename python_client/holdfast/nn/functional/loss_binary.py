@@ -3,8 +3,12 @@
 
 """Losses over two classes."""
 
+from holdfast import _C
+
 from .activation import logsigmoid
 from .reduction import reduced, reduction_of
+
+_ops = _C.ops
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
 
@@ -19,11 +23,31 @@ def binary_cross_entropy(
     """
     reduction = reduction_of(reduction, size_average, reduce)
     _check_sizes(input, target)
-    # Where the logarithm is limited, its gradient is cut as well.
+    if not (input.requires_grad and _C.is_grad_enabled()):
+        loss = _limited_cross_entropy(input, target)
+    else:
+        loss = _recorded_cross_entropy(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _limited_cross_entropy(input, target):
     log_p = input.log().clamp(min=-100)
     log_q = (-input).log1p().clamp(min=-100)
-    loss = -(target * log_p + (1 - target) * log_q)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return -(target * log_p + (1 - target) * log_q)
+
+
+def _recorded_cross_entropy(input, target):
+    """With PyTorch's gradient, (input - target) / max(input (1 - input), 1e-12).
+
+    At 0 and 1 the logarithms' own is 0 times infinity. There the input counts as a
+    constant, and a term that is 0 has the slope.
+    """
+    limit = 1e-4 if input.dtype == _C.float16 else 1e-12
+    fixed = input.detach()
+    edge = fixed * (1 - fixed) < limit
+    loss = _limited_cross_entropy(_ops.where(edge, fixed, input), target)
+    slope = ((fixed - target) / limit).masked_fill(~edge, 0)
+    return loss + slope * (input - fixed)
 
 
 def binary_cross_entropy_with_logits(
