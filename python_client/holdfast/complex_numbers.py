@@ -6,7 +6,8 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import both, function, method
+from holdfast._registry import both, function, method, overload
+from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -120,3 +121,41 @@ def isreal(input):
     if not input.dtype.is_complex:
         return _ops.logical_or(_ops.eq(input, input), True)
     return _ops.eq(imag(input), 0)
+
+
+@overload("view")
+def _view(input, *args, inplace_=False, **kwargs):
+    if len(args) == 1 and type(args[0]) is _C.dtype and not kwargs:
+        return _view_as_type(input, args[0])
+    if not args and list(kwargs) == ["dtype"]:
+        return _view_as_type(input, kwargs["dtype"])
+    raise TypeError("view() takes the sizes of the result, as ints, or a dtype")
+
+
+_PARTS = {_C.complex64: _C.float32, _C.complex128: _C.float64}
+
+
+def _view_as_type(input, dtype):
+    """The same memory as elements of another type: complex numbers as their parts."""
+    shape, own = tuple(input.shape), input.dtype
+    if dtype == own:
+        return _ops.view(input, shape)
+    if _PARTS.get(own) != dtype and _PARTS.get(dtype) != own:
+        raise UnsupportedError(
+            f"[view] {own} as {dtype}: a view's type can be its input's own, or a "
+            "complex one's parts and back. To copy: from_numpy(x.numpy().view(...))"
+        )
+    sizes = f"to view {own} as {dtype} (different element sizes)"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {sizes}")
+    if input.stride(-1) != 1:
+        raise RuntimeError(
+            f"self.stride(-1) must be 1 {sizes}, but got {input.stride(-1)}"
+        )
+    if own in _PARTS:
+        return _ops.view(_ops.view_as_real(input), (*shape[:-1], 2 * shape[-1]))
+    if shape[-1] % 2:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by 2 {sizes}, but got {shape[-1]}"
+        )
+    return _ops.view_as_complex(_ops.view(input, (*shape[:-1], shape[-1] // 2, 2)))

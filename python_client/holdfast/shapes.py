@@ -8,7 +8,6 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, function, method, overload
-from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 
@@ -423,13 +422,6 @@ def flipud(input):
 def fliplr(input):
     """Order of the columns reversed."""
     return _ops.flip(input, (1,))
-
-
-@overload("view")
-def _view(input, *args, inplace_=False, **kwargs):
-    if len(args) == 1 and type(args[0]) is _C.dtype:
-        raise UnsupportedError("holdfast has no Tensor.view(dtype).")
-    raise TypeError("view() takes the sizes of the result, as ints")
 
 
 @overload("squeeze")
