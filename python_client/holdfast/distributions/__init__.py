@@ -25,6 +25,7 @@ from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
 from .chi2 import Chi2
+from .constraint_registry import biject_to, transform_to
 from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
 from .distribution import Distribution
@@ -61,6 +62,7 @@ __all__ = [
     *transforms.__all__,
     "Bernoulli",
     "Beta",
+    "biject_to",
     "Binomial",
     "Categorical",
     "Cauchy",
@@ -94,6 +96,7 @@ __all__ = [
     "RelaxedBernoulli",
     "RelaxedOneHotCategorical",
     "StudentT",
+    "transform_to",
     "TransformedDistribution",
     "transforms",
     "Uniform",

@@ -15,6 +15,10 @@ from holdfast.distributions.transform import (
     IndependentTransform,
     Transform,
 )
+from holdfast.distributions.vector_transforms import (
+    LowerCholeskyTransform,
+    StickBreakingTransform,
+)
 from holdfast.missing import module_getattr
 from holdfast.nn.functional import softplus
 
@@ -27,10 +31,12 @@ __all__ = [
     "ExpTransform",
     "identity_transform",
     "IndependentTransform",
+    "LowerCholeskyTransform",
     "PowerTransform",
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StickBreakingTransform",
     "TanhTransform",
     "Transform",
 ]
