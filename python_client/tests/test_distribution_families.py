@@ -71,6 +71,27 @@ def test_kumaraswamy():
     assert np.isnan(flat.mode.numpy()).all()
 
 
+def test_inverse_gamma():
+    p, peer = D.InverseGamma(number(4.5), number(1.7)), scipy.stats.invgamma(
+        4.5, scale=1.7
+    )
+    np.testing.assert_allclose(
+        p.log_prob(number(POINTS)).numpy(), peer.logpdf(POINTS), **CLOSE
+    )
+    assert p.mean.item() == pytest.approx(peer.mean())
+    assert p.variance.item() == pytest.approx(peer.var())
+    assert p.entropy().item() == pytest.approx(float(peer.entropy()), rel=1e-6)
+    grid = np.linspace(0.1, 1, 9001)
+    assert p.mode.item() == pytest.approx(grid[peer.pdf(grid).argmax()], abs=1e-4)
+    holdfast.manual_seed(1)
+    drawn = p.expand((3,)).sample((7000,)).numpy().ravel()
+    assert scipy.stats.kstest(drawn, peer.cdf).statistic < 0.017
+    heavy = D.InverseGamma(number(0.5), number(1.0))
+    assert heavy.mean.item() == heavy.variance.item() == math.inf
+    with pytest.raises(ValueError, match="Expected parameter concentration"):
+        D.InverseGamma(0.0, 1.0)
+
+
 @pytest.mark.parametrize("concentration", [1e-9, 1e-3, 0.5, 4.0, 700.0, 1e5])
 def test_von_mises_of_any_concentration(concentration):
     """Density, circular variance and the samples' distribution function."""
