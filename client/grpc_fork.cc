@@ -20,8 +20,9 @@ namespace {
 
 constexpr char kStrategy[] = "GRPC_POLL_STRATEGY";
 
-// gRPC ends behind the last object of it, on threads of its own.
-constexpr std::chrono::milliseconds kGrpcEnd(2000);
+// gRPC ends behind the last object of it, on threads of its own: where every
+// processor is busy, some seconds later.
+constexpr std::chrono::milliseconds kGrpcEnd(6000);
 constexpr std::chrono::microseconds kLook(200);
 
 // Never destroyed, and made anew in a child: what other threads of the parent
