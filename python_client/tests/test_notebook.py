@@ -129,8 +129,10 @@ def test_help(shell, capsys, name, text):
 
 # ---- Ctrl-C
 
+# NumPy's import, which numpy() would begin, reports a signal as an ImportError.
 INTERRUPTED = """
 import os, signal, sys, threading, time
+import numpy
 import holdfast as torch
 
 torch.connect(sys.argv[1])
