@@ -21,9 +21,10 @@ namespace {
 constexpr char kStrategy[] = "GRPC_POLL_STRATEGY";
 
 // gRPC ends behind the last object of it, on threads of its own: where every
-// processor is busy, some seconds later.
-constexpr std::chrono::milliseconds kGrpcEnd(6000);
+// processor is busy, some seconds later. Looks are counted and not time, which
+// passes for a stopped process too.
 constexpr std::chrono::microseconds kLook(200);
+constexpr int kLooks = 30000;
 
 // Never destroyed, and made anew in a child: what other threads of the parent
 // held there nobody would ever give back.
@@ -51,9 +52,7 @@ void BeforeFork() {
   for (ForkPausable* connection : g_gate->connections) {
     connection->PauseForFork();
   }
-  const auto deadline = std::chrono::steady_clock::now() + kGrpcEnd;
-  while (grpc_is_initialized() != 0 &&
-         std::chrono::steady_clock::now() < deadline) {
+  for (int look = 0; look < kLooks && grpc_is_initialized() != 0; ++look) {
     std::this_thread::sleep_for(kLook);
   }
   g_gate->let_go = grpc_is_initialized() == 0;
