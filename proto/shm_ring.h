@@ -94,12 +94,12 @@ class RingWriter {
   // Asks for a doorbell when space is freed; false if there is space for
   // `size` by now.
   bool ArmForSpace(uint32_t size);
-  bool Empty() const;  // the consumer has taken everything
+  bool HasSpace(uint32_t size);  // TryWrite of so much would succeed
+  bool Empty() const;            // the consumer has taken everything
   // The consumer's position is impossible: nothing will ever fit again.
   bool Broken() const;
 
  private:
-  bool HasSpace(uint32_t size);
   bool Fits(uint64_t bytes) const;
 
   RingMemory* memory_;

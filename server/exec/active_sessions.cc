@@ -43,32 +43,15 @@ bool ActiveSessions::RetireAll() {
       active_[i] = active_.back();
       active_.pop_back();
     } else {
-      // Unsent events have a timeout of their own.
-      if (session->HasWork() || session->AwaitsDevice()) awaits_nothing = false;
+      if (HasWorkNow(session)) awaits_nothing = false;
       ++i;
     }
   }
   return awaits_nothing;
 }
 
-bool ActiveSessions::AnyUnsentEvents() const {
-  return std::any_of(active_.begin(), active_.end(), [](const Active& a) {
-    return a.session->HasUnsentEvents();
-  });
-}
-
-void ActiveSessions::SendUnsentEvents() {
-  for (size_t i = 0; i < active_.size(); ++i) {
-    // Held while it runs: that may end it.
-    const std::shared_ptr<Session> session =
-        active_[i].session->shared_from_this();
-    if (session->HasUnsentEvents()) session->RunSome({});
-  }
-}
-
 bool ActiveSessions::HasWorkNow(Session* session) {
-  return session->HasWork() || session->AwaitsDevice() ||
-         session->HasUnsentEvents();
+  return session->HasWork() || session->AwaitsDevice();
 }
 
 bool ActiveSessions::Retire(Session* session) {

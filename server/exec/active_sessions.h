@@ -43,11 +43,6 @@ class ActiveSessions {
   // Before the worker sleeps: all that have nothing to do become idle. False if
   // it must not sleep, since there is work or a device is waited for.
   bool RetireAll();
-  // Events wait for room in a transport: those sessions are to be served again
-  // within a millisecond.
-  bool AnyUnsentEvents() const;
-  void SendUnsentEvents();
-
   // The client of an idle session rang that doorbell (Connection::doorbell).
   void Rang(int doorbell);
   // Wakes the idle sessions that have work and no doorbell (gRPC), or with

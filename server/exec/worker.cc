@@ -196,7 +196,6 @@ void Worker::Listen(int timeout_ms) {
 void Worker::Sleep() {
   int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.tick));
   const bool may_sleep = sessions_.RetireAll();
-  if (sessions_.AnyUnsentEvents()) timeout_ms = 1;
   if (!may_sleep || has_posted_.load(std::memory_order_acquire) ||
       stop_.load()) {
     timeout_ms = 0;
@@ -230,8 +229,6 @@ void Worker::Loop(const std::function<void()>& tick) {
         if (!found) std::this_thread::yield();
       }
       if (!found) Sleep();
-      // Events that found no room are offered again.
-      sessions_.SendUnsentEvents();
     }
     if (Clock::now() >= next_tick) {
       tick();

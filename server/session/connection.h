@@ -49,6 +49,9 @@ class Connection {
   // Queues one event. False: the transport cannot take it now (ring full); the
   // session keeps it and offers it again later.
   virtual bool Send(const v1::Event& event) = 0;
+  // A cheap look: might Send take what it refused last? When that changes, the
+  // doorbell rings or Worker::Wake is called, whether armed or not.
+  virtual bool CanSend() = 0;
   // Ends the transport after what was sent has had a chance to go out.
   virtual void Close(const absl::Status& reason) = 0;
 };

@@ -47,6 +47,7 @@ class ScriptedConnection final : public Connection {
     if (event.sequence() != 0) wire_->events.push_back(event);
     return true;
   }
+  bool CanSend() override { return wire_->room > 0; }
   void Close(const absl::Status&) override { wire_->closed = true; }
 
  private:

@@ -217,7 +217,8 @@ void Session::AddDeviceSeconds(double seconds) {
 bool Session::HasWork() {
   return executor_->ReadArrived() ||
          (connection_ != nullptr && (current_ != nullptr || executor_->busy() ||
-                                     connection_->HasBatch()));
+                                     connection_->HasBatch())) ||
+         (HasUnsentEvents() && connection_->CanSend());
 }
 bool Session::AwaitsDevice() const { return executor_->awaits_device(); }
 bool Session::Arm() {

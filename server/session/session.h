@@ -66,6 +66,9 @@ class Session : public std::enable_shared_from_this<Session>,
   // registry's lock.
   const std::string& token() const { return token_; }
   void set_token(std::string token) { token_ = std::move(token); }
+  // The token of the client that left it, which may ask whether it has.
+  const std::string& left_by() const { return left_by_; }
+  void set_left_by(std::string token) { left_by_ = std::move(token); }
   // Whether the client of now shares memory with us.
   bool local() const { return local_.load(std::memory_order_acquire); }
   // A block for the client to fill and Put: served at once, ahead of queued
@@ -108,10 +111,6 @@ class Session : public std::enable_shared_from_this<Session>,
   bool HasWork();
   // Reads wait for the device: look again soon.
   bool AwaitsDevice() const;
-  // Events wait for room in the transport: serve again within a millisecond.
-  bool HasUnsentEvents() const {
-    return connection_ != nullptr && sent_events_ < unacknowledged_.size();
-  }
   bool Arm();
   void Disarm();
   int doorbell() const {  // see Connection::doorbell
@@ -171,6 +170,9 @@ class Session : public std::enable_shared_from_this<Session>,
   void PublishCounters();  // to the mirrors that Stats reads
   void SendEvent(v1::Event event);
   void FlushEvents();
+  bool HasUnsentEvents() const {  // they wait for room in the transport
+    return connection_ != nullptr && sent_events_ < unacknowledged_.size();
+  }
   void DropAcknowledged(uint64_t event);
   // Takes the next batch into current_, if there is one to apply.
   absl::Status TakeBatch();
@@ -196,7 +198,7 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t acknowledged_batch_ = 0;  // last one we told the client about
   uint64_t logged_limit_hits_ = 0;
   absl::Time next_limit_line_ = absl::InfinitePast();
-  std::string token_;
+  std::string token_, left_by_;
   std::atomic<bool> local_;
   std::atomic<bool> ended_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};

@@ -114,6 +114,7 @@ void GrpcStream::EndNow(Todo* todo) {
   may_read_ = false;
   if (!closing_) final_status_ = grpc::Status::CANCELLED;
   closing_ = true;
+  refused_.store(false, std::memory_order_release);
   event_bytes_ = writing_ ? outgoing_bytes_ : 0;
   events_.clear();
   todo->report = true;
@@ -211,9 +212,9 @@ void GrpcStream::OnWriteDone(bool ok) {
     } else {
       PlanWrite(&todo);
       PlanFinish(&todo);
-      if (refused_ && events_.size() <= kMaxEvents / 2 &&
+      if (!CanSend() && events_.size() <= kMaxEvents / 2 &&
           event_bytes_ <= kMaxEventBytes / 2) {
-        refused_ = false;
+        refused_.store(false, std::memory_order_release);
         todo.wake = true;
       }
     }
@@ -290,9 +291,12 @@ bool GrpcStream::Send(const v1::Event& event) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closing_) return true;  // nobody listens; a resumed client asks again
     // One event of any size always fits, so that none waits for ever.
-    refused_ = events_.size() >= kMaxEvents ||
-               (event_bytes_ > 0 && event_bytes_ + size > kMaxEventBytes);
-    if (refused_) return false;
+    if (events_.size() >= kMaxEvents ||
+        (event_bytes_ > 0 && event_bytes_ + size > kMaxEventBytes)) {
+      refused_.store(true, std::memory_order_release);
+      return false;
+    }
+    refused_.store(false, std::memory_order_release);
   }
   grpc::ByteBuffer message = Serialize(event, size);
   Todo todo;
@@ -313,6 +317,7 @@ void GrpcStream::Close(const absl::Status& reason) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closing_) return;
     closing_ = true;
+    refused_.store(false, std::memory_order_release);
     final_status_ = ToGrpcStatus(reason);
     PlanFinish(&todo);
     if (!todo.finish.has_value()) {

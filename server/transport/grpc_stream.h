@@ -61,6 +61,7 @@ class GrpcStream final : public StreamReactor {
   void Disarm();
   // After a refusal the worker is woken when there is room again.
   bool Send(const v1::Event& event);
+  bool CanSend() const { return !refused_.load(std::memory_order_acquire); }
   void Close(const absl::Status& reason);
 
  private:
@@ -102,6 +103,8 @@ class GrpcStream final : public StreamReactor {
   const std::shared_ptr<ConnectionLife> life_;
 
   std::atomic<bool> has_batch_{false};  // changed under the lock
+  // The last Send returned false, and there is no room since. The same.
+  std::atomic<bool> refused_{false};
 
   std::unique_ptr<Slot> current_;  // worker thread: what NextBatch returned
   grpc::ByteBuffer incoming_;      // of the read under way
@@ -117,7 +120,6 @@ class GrpcStream final : public StreamReactor {
   size_t event_bytes_ = 0;
   size_t outgoing_bytes_ = 0;
   bool armed_ = false;
-  bool refused_ = false;    // the last Send returned false
   bool may_read_ = false;   // started, and the client still sends
   bool reading_ = false;    // a read is under way, or about to be
   int starting_reads_ = 0;  // of those, threads still inside StartRead
@@ -146,6 +148,7 @@ class GrpcConnection final : public Connection {
   bool Arm() override { return stream_->Arm(); }
   void Disarm() override { stream_->Disarm(); }
   bool Send(const v1::Event& event) override { return stream_->Send(event); }
+  bool CanSend() override { return stream_->CanSend(); }
   void Close(const absl::Status& reason) override { stream_->Close(reason); }
 
  private:

@@ -79,7 +79,7 @@ absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {
   absl::StatusOr<bool> read = reader_.TryRead(&record_);
   if (ABSL_PREDICT_FALSE(!read.ok())) return read.status();
   if (!*read) {
-    if (ABSL_PREDICT_FALSE(refused_ && writer_.Broken())) {
+    if (ABSL_PREDICT_FALSE(refused_ != 0 && writer_.Broken())) {
       return absl::InvalidArgumentError(
           "[ring] the consumer broke the completion ring's format: its head "
           "is not between what was written and what it read before.");
@@ -127,18 +127,26 @@ bool ShmConnection::Send(const v1::Event& event) {
   return Write(answer, answer.ByteSizeLong());
 }
 
+bool ShmConnection::CanSend() {
+  // Broken: NextBatch tells it.
+  return closed_ || refused_ == 0 || writer_.HasSpace(refused_) ||
+         writer_.Broken();
+}
+
 bool ShmConnection::Write(const v1::Event& event, size_t size) {
   event_bytes_.resize(size);
   event.SerializeWithCachedSizesToArray(
       reinterpret_cast<uint8_t*>(&event_bytes_[0]));
   const uint32_t bytes = static_cast<uint32_t>(size);
-  refused_ = !writer_.TryWrite(event_bytes_.data(), bytes);
-  if (ABSL_PREDICT_FALSE(refused_)) {
+  refused_ = 0;
+  if (ABSL_PREDICT_FALSE(!writer_.TryWrite(event_bytes_.data(), bytes))) {
     // The client rings our doorbell when it has taken something; it may have
     // done so in between.
-    refused_ = writer_.ArmForSpace(bytes) ||
-               !writer_.TryWrite(event_bytes_.data(), bytes);
-    if (refused_) return false;
+    if (writer_.ArmForSpace(bytes) ||
+        !writer_.TryWrite(event_bytes_.data(), bytes)) {
+      refused_ = bytes;
+      return false;
+    }
   }
   if (writer_.ConsumerWaits()) RingClient();
   return true;

@@ -67,6 +67,7 @@ class ShmConnection final : public Connection {
   int doorbell() const override { return channel_.server_bell.get(); }
   // After a refusal the worker's doorbell rings when there is room again.
   bool Send(const v1::Event& event) override;
+  bool CanSend() override;
   void Close(const absl::Status& reason) override;
 
  private:
@@ -83,7 +84,7 @@ class ShmConnection final : public Connection {
   std::string record_;  // its capacity is kept
   BatchDecoder decoder_;
   std::string event_bytes_;
-  bool refused_ = false;  // the last event found no room
+  uint32_t refused_ = 0;  // size of the last event, if it found no room
   bool closed_ = false;
 };
 

@@ -91,13 +91,15 @@ class Rings:
     """The shared memory of a session, raw. See proto/shm_ring.h."""
 
     DATA = 4096
-    TAIL, HEAD = 64, 128
+    TAIL, HEAD, PRODUCER_WAITING = 64, 128, 256
+    SKIP = 0xFFFFFFFF
 
     def __init__(self, fds):
         self.submission = mmap.mmap(fds[0], os.fstat(fds[0]).st_size)
         self.completion = mmap.mmap(fds[1], os.fstat(fds[1]).st_size)
         self.bell = fds[2]
         self.tail = 0
+        self.head = 0
 
     def write_record(self, payload, length=None):
         """One record; `length` may lie."""
@@ -111,7 +113,29 @@ class Rings:
 
     def publish(self, tail):
         self.submission[self.TAIL : self.TAIL + 8] = struct.pack("<Q", tail)
+        self.ring()
+
+    def ring(self):
         os.write(self.bell, struct.pack("<Q", 1))
+
+    def events(self):
+        """Those that have come, in order."""
+        ring, capacity = self.completion, len(self.completion) - self.DATA
+        (tail,) = struct.unpack_from("<Q", ring, self.TAIL)
+        found = []
+        while self.head < tail:
+            start = self.DATA + self.head % capacity
+            (length,) = struct.unpack_from("<I", ring, start)
+            if length == self.SKIP:
+                self.head += capacity - self.head % capacity
+                continue
+            found.append(pb.Event.FromString(ring[start + 4 : start + 4 + length]))
+            self.head += -(-(length + 4) // 8) * 8
+        ring[self.HEAD : self.HEAD + 8] = struct.pack("<Q", self.head)
+        if struct.unpack_from("<I", ring, self.PRODUCER_WAITING)[0]:
+            ring[self.PRODUCER_WAITING : self.PRODUCER_WAITING + 4] = bytes(4)
+            self.ring()
+        return found
 
 
 class Remote:
