@@ -17,6 +17,8 @@ constexpr uint64_t kChunkBytes = 1 << 20;
 // A larger value would hold up the ops behind it in the stream.
 constexpr uint64_t kInlineBytes = 256 << 10;
 constexpr absl::Duration kPause = absl::Milliseconds(50);
+// How long an ending program tries to tell a daemon that it cannot reach.
+constexpr absl::Duration kGoodbyePatience = absl::Seconds(2);
 
 absl::Status NoSharedMemory() {
   return absl::UnimplementedError(
@@ -151,13 +153,34 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
   wire::GoodbyeRequest request;
   request.set_session_token(hello_.session_token());
   request.set_keep(keep);
-  const GrpcUse use;
-  grpc::ClientContext context;
-  Authorize(&context);
-  context.set_deadline(
-      absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
-  wire::GoodbyeReply reply;
-  const grpc::Status status = stub()->Goodbye(&context, request, &reply);
+  // A program that ends waits less than one that leaves something behind.
+  const absl::Duration patience =
+      std::min(absl::Seconds(timeout_seconds_),
+               keep ? absl::InfiniteDuration() : kGoodbyePatience);
+  const absl::Time deadline = SteadyNow() + patience;
+  grpc::Status status;
+  bool repeated = false;
+  while (true) {
+    status = [&] {
+      const GrpcUse use;
+      grpc::ClientContext context;
+      Authorize(&context);
+      context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
+      wire::GoodbyeReply reply;
+      return stub()->Goodbye(&context, request, &reply);
+    }();
+    if (status.ok() || !IsCut(status.error_code())) break;
+    if (SteadyNow() > deadline) break;
+    repeated = true;
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoMilliseconds(kPause),
+                      [this] { return stopping_; });
+    if (stopping_) break;
+  }
+  // The reply of an attempt before was lost.
+  if (!keep && repeated && status.error_code() == grpc::StatusCode::NOT_FOUND) {
+    status = grpc::Status::OK;
+  }
   // A session without a name cannot be left: it goes on.
   if (keep && status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
     return FromGrpc(status);

@@ -306,10 +306,22 @@ std::vector<std::shared_ptr<Session>> SessionRegistry::Sessions() {
   return all;
 }
 
+bool SessionRegistry::WasLeftBy(const std::string& token, const User& user) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return !token.empty() &&
+         std::any_of(by_token_.begin(), by_token_.end(), [&](const auto& one) {
+           const Session& session = *one.second;
+           return session.left_by() == token && !session.ended() &&
+                  session.options().user == user.name;
+         });
+}
+
 absl::Status SessionRegistry::Goodbye(const std::string& token,
                                       const User& user, bool keep) {
   std::shared_ptr<Session> session = FindByToken(token, user);
   if (session == nullptr) {
+    // A client whose connection broke before it was answered asks again.
+    if (keep && WasLeftBy(token, user)) return absl::OkStatus();
     return absl::NotFoundError("[goodbye] the session is gone already");
   }
   if (keep && session->options().name.empty()) {
@@ -324,6 +336,7 @@ absl::Status SessionRegistry::Goodbye(const std::string& token,
       ++totals_.detached;
       // Its client must not take the end of the stream for a cut, and resume.
       by_token_.erase(session->token());
+      session->set_left_by(token);
       session->set_token(absl::BytesToHexString(NewSecret()));
       by_token_[session->token()] = session;
     }

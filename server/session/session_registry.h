@@ -46,6 +46,9 @@ class SessionArchive {
   // The session has ended for good.
   virtual void RemoveSession(const std::string& user,
                              const std::string& name) = 0;
+  // Somebody waits for it: it is to be loaded next.
+  virtual void HurrySession(const std::string& user,
+                            const std::string& name) = 0;
   // What the start found, and how much of it is in memory.
   virtual uint64_t bytes_found() const = 0;
   virtual uint64_t bytes_loaded() const = 0;
@@ -153,6 +156,8 @@ class SessionRegistry {
  private:
   absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
                                      const Peer& peer, bool local);
+  // Whether the client that had the token has detached its session.
+  bool WasLeftBy(const std::string& token, const User& user);
   // REQUIRES: mutex_ held.
   // Also whether it was there before under another client.
   absl::StatusOr<std::pair<std::shared_ptr<Session>, bool>> FindOrCreate(

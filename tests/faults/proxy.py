@@ -4,13 +4,14 @@
 
 import socket
 import threading
+import time
 
 
 class Proxy:
     """Forwards 127.0.0.1:port to `target`; cut() resets what is open.
 
     With cut_every, each connection is reset after that many bytes from the
-    client, wherever in a message that falls.
+    client, wherever in a message that falls. Replies take `reply_delay` seconds.
     """
 
     def __init__(self, target, cut_every=None):
@@ -18,6 +19,7 @@ class Proxy:
         self.cut_every = cut_every
         self.cuts = 0
         self.bytes = 0
+        self.reply_delay = 0
         self._open = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -60,6 +62,8 @@ class Proxy:
                         sink.sendall(data[: len(data) // 2])
                         self.cuts += 1
                         break
+                elif self.reply_delay:
+                    time.sleep(self.reply_delay)
                 sink.sendall(data)
             except OSError:
                 break
