@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 """One daemon, many clients: shares of the device, latency beside busy and hostile
-neighbours, very many sessions.
+neighbours, very many sessions, a start with much state.
 
 Clients are processes that use the Python client over shared memory. The parts:
-fairness, interactive, hostile, crowd (--only one of them).
+fairness, interactive, hostile, crowd, restart (--only one of them).
 """
 
 import os
@@ -19,14 +19,16 @@ import fairness  # noqa: E402
 import hostile  # noqa: E402
 import peer  # noqa: E402
 import report  # noqa: E402
+import restart  # noqa: E402
 
-PARTS = ("fairness", "interactive", "hostile", "crowd")
+PARTS = ("fairness", "interactive", "hostile", "crowd", "restart")
 
 
 def main():
     p = report.parser(__doc__)
     p.add_argument("--only", choices=PARTS, help="one part")
     p.add_argument("--seconds", type=float, help="of each measurement (default 30)")
+    p.add_argument("--gigabytes", type=float, help="of state (default 1)")
     args = p.parse_args()
     seconds = args.seconds or (3 if args.quick else 30)
     parts = [args.only] if args.only else PARTS
@@ -45,6 +47,8 @@ def main():
             shrink = 10 if args.quick else 1
             crowd.many_at_once(r, local, d["pid"], 1000 // shrink, 200 // shrink)
             crowd.opened_and_closed(r, local, d["pid"], 10000 // shrink)
+    if "restart" in parts:
+        restart.restart(r, args.gigabytes or (0.1 if args.quick else 1))
     return r.finish(args)
 
 

@@ -19,6 +19,7 @@ namespace holdfast {
 absl::Status SessionRegistry::CheckLoaded(const std::string& user,
                                           const std::string& name) const {
   if (loading_.count({user, name}) == 0) return absl::OkStatus();
+  archive_.load()->HurrySession(user, name);
   return absl::UnavailableError(absl::StrCat(
       "[hello] session '", name,
       "' is being loaded: ", archive_.load()->bytes_loaded() >> 20, " of ",

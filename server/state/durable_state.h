@@ -59,6 +59,7 @@ class DurableState final : public DurableNames, public SessionArchive {
   absl::Status SaveSession(const KeptTensors& kept);
   // The session has ended: it will not come back.
   void RemoveSession(const std::string& user, const std::string& name) override;
+  void HurrySession(const std::string& user, const std::string& name) override;
   uint64_t bytes_found() const override { return bytes_found_.load(); }
   uint64_t bytes_loaded() const override { return bytes_loaded_.load(); }
 
@@ -74,6 +75,7 @@ class DurableState final : public DurableNames, public SessionArchive {
   explicit DurableState(std::unique_ptr<StateFolder> folder)
       : folder_(std::move(folder)) {}
   static Key KeyOf(const state::Header& header);
+  void LoadNext(const Key& key);  // any thread
 
   // ---- the writing thread
   void WriteLoop();

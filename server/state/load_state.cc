@@ -69,10 +69,19 @@ void DurableState::Start(Device* device, Worker* worker,
 }
 
 void DurableState::Hurry(const std::string& owner, const std::string& name) {
+  LoadNext({kName, owner, name});
+}
+
+void DurableState::HurrySession(const std::string& user,
+                                const std::string& name) {
+  LoadNext({kSession, user, name});
+}
+
+void DurableState::LoadNext(const Key& key) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto it = std::find_if(
-      to_load_.begin(), to_load_.end(),
-      [&](const Load& load) { return load.key == Key(kName, owner, name); });
+  const auto it =
+      std::find_if(to_load_.begin(), to_load_.end(),
+                   [&](const Load& load) { return load.key == key; });
   if (it == to_load_.end()) return;
   Load load = std::move(*it);
   to_load_.erase(it);

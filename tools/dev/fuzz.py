@@ -47,6 +47,7 @@ PACKAGES = [
     "absl_cord",
     "absl_strings",
     "absl_flat_hash_map",
+    "spdlog",
 ]
 
 
