@@ -3,11 +3,11 @@
 
 """Named tensors: one copy on the daemon, for every session that looks it up."""
 
-import json
 from typing import NamedTuple
 
 from holdfast import _C
 from holdfast._registry import function
+from holdfast._structure import put_together, take_apart
 
 
 class Published(NamedTuple):
@@ -49,8 +49,7 @@ def publish(name, tensors, durable=False, readers=None, *, writable=False):
     """
     if hasattr(tensors, "state_dict"):
         tensors = tensors.state_dict()
-    found = {}
-    structure = _describe(tensors, "", found)
+    found, structure = take_apart(tensors, "publish")
     if not found:
         raise TypeError("publish() needs at least one tensor")
     if isinstance(readers, str) and readers != "all":
@@ -60,7 +59,7 @@ def publish(name, tensors, durable=False, readers=None, *, writable=False):
         name,
         tuple(found),
         tuple(found.values()),
-        json.dumps(structure, separators=(",", ":")).encode(),
+        structure,
         durable,
         writable,
         everybody,
@@ -86,7 +85,7 @@ def lookup(name, version=None, *, owner=None):
     if version is not None and version < 1:
         raise ValueError(f"versions count from 1: {version!r}")
     _, structure, items = _C.lookup(name, version or 0, owner or "")
-    return _rebuild(json.loads(structure), {key: tensor for key, tensor, _ in items})
+    return put_together(structure, {key: tensor for key, tensor, _ in items})
 
 
 @function
@@ -103,51 +102,3 @@ def unpublish(name):
     such name.
     """
     _C.unpublish(name)
-
-
-def _describe(value, path, found):
-    """What _rebuild makes `value` of; its tensors go to `found`, by key."""
-    if isinstance(value, _C.Tensor):
-        key, number = path or "tensor", 1
-        while key in found:  # {"a.b": ..., "a": {"b": ...}}
-            number += 1
-            key = f"{path}#{number}"
-        found[key] = value
-        return {"tensor": key}
-    if isinstance(value, dict):
-        items = []
-        for key, item in value.items():
-            if not isinstance(key, (str, int, float, bool, type(None))):
-                raise TypeError(
-                    f"publish(): keys must be str or numbers, not "
-                    f"{type(key).__name__} ({path})"
-                )
-            items.append([key, _describe(item, _join(path, key), found)])
-        return {"dict": items}
-    if isinstance(value, (list, tuple)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {
-            kind: [_describe(v, _join(path, i), found) for i, v in enumerate(value)]
-        }
-    if isinstance(value, (str, int, float, bool, type(None))):
-        return {"value": value}
-    raise TypeError(
-        "publish() takes tensors, numbers, strings and dicts, lists and tuples of "
-        f"them, not {type(value).__name__} ({path or 'at the top'})"
-    )
-
-
-def _join(path, key):
-    return f"{path}.{key}" if path else str(key)
-
-
-def _rebuild(structure, tensors):
-    ((kind, content),) = structure.items()
-    if kind == "tensor":
-        return tensors[content]
-    if kind == "dict":
-        return {key: _rebuild(item, tensors) for key, item in content}
-    if kind in ("list", "tuple"):
-        items = [_rebuild(item, tensors) for item in content]
-        return items if kind == "list" else tuple(items)
-    return content

@@ -8,6 +8,7 @@ import os
 
 from holdfast import _C
 from holdfast._registry import function
+from holdfast._structure import put_together, take_apart
 
 
 @function
@@ -117,52 +118,74 @@ def synchronize():
         session.synchronize()
 
 
+# Behind the name under which something was kept that is more than tensors.
+_STRUCTURE = ":structure"
+
+
 @function
 def keep(name, value):
     """Keeps tensors on the daemon after this program ends.
 
-    value is a tensor, a (nested) dict of tensors such as a state_dict, a
-    module (its state_dict), or None to drop what the name holds. A later
-    program gets them with connect(session=...) and kept().
+    value is a tensor, a (nested) dict of tensors such as a module's state_dict, or
+    what has a state_dict: a module, an optimizer, a scheduler. Dicts, lists and tuples
+    may have numbers, strings, booleans and None beside the tensors, which are kept as
+    they are now; tensors are what later ops make of them. None drops what the name
+    holds. A later program gets it with connect(session=...) and kept().
+
+    TypeError: something else is in it. ValueError: the name ends in ":structure".
     """
     session = _C.default_session()
+    if name.endswith(_STRUCTURE):
+        raise ValueError(
+            f"keep(): names that end in {_STRUCTURE!r} are taken: {name!r}"
+        )
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     if value is None:
         for known in session.kept():
-            if known == name or known.startswith(name + "."):
+            if known in (name, name + _STRUCTURE) or known.startswith(name + "."):
                 session.keep(known, None)
         return
-    for full_name, tensor in _flat(name, value):
-        session.keep(full_name, tensor)
-
-
-def _flat(name, value):
     if isinstance(value, _C.Tensor):
-        yield name, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _flat(f"{name}.{key}", item)
+        session.keep(name, value)
+        return
+    tensors, structure = take_apart(value, "keep")
+    for key, tensor in tensors.items():
+        session.keep(f"{name}.{key}", tensor)
+    if _is_flat(value):
+        structure = None
     else:
-        raise TypeError(
-            f"keep() takes tensors and dicts of them, not {type(value).__name__} "
-            f"({name})"
-        )
+        import holdfast
+
+        data = holdfast.frombuffer(bytearray(structure), dtype=holdfast.uint8)
+        structure = data.clone()
+    if structure is not None or name + _STRUCTURE in session.kept():
+        session.keep(name + _STRUCTURE, structure)
+
+
+def _is_flat(value):
+    """A dict of tensors and such dicts: their names say all."""
+    return isinstance(value, dict) and all(
+        isinstance(item, _C.Tensor) or _is_flat(item) for item in value.values()
+    )
 
 
 @function
 def kept(name=None):
     """What the session keeps: {name: tensor}, or what was kept as `name`.
 
-    A dict comes back as a flat dict, its keys joined by dots.
+    A dict of nothing but tensors comes back as a flat dict, its keys joined by dots.
     """
     tensors = _C.default_session().kept()
     if name is None:
-        return tensors
+        return {k: v for k, v in tensors.items() if not k.endswith(_STRUCTURE)}
     if name in tensors:
         return tensors[name]
     prefix = name + "."
     found = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
+    structure = tensors.get(name + _STRUCTURE)
+    if structure is not None:
+        return put_together(structure.numpy().tobytes(), found)
     if not found:
         from holdfast.errors import NotFoundError
 

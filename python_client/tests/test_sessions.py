@@ -146,9 +146,39 @@ def test_disconnect_keep_leaves_the_session(torch, daemon, transport):
         torch.set_default_session(before)
 
 
-def test_keep_takes_tensors_only(torch):
-    with pytest.raises(TypeError, match="model.lr"):
-        torch.keep("model", {"lr": 0.1})
+def test_keep_takes_what_has_a_state_dict(daemon, transport, torch):
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.125)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    torch.keep("model", model)
+    torch.keep("optimizer", optimizer)
+    torch.keep("scheduler", scheduler)
+    assert set(torch.kept("model")) == {"weight", "bias"}
+    fresh = torch.optim.Adam(model.parameters())
+    fresh.load_state_dict(torch.kept("optimizer"))
+    assert fresh.param_groups[0]["lr"] == 0.125
+    for p in model.parameters():
+        assert torch.equal(fresh.state[p]["exp_avg"], optimizer.state[p]["exp_avg"])
+    assert torch.kept("scheduler") == scheduler.state_dict()
+    torch.keep("odd", [1, (torch.ones(2), None), {"a": "b"}])
+    one, (tensor, none), rest = torch.kept("odd")
+    assert (one, tensor.tolist(), none, rest) == (1, [1, 1], None, {"a": "b"})
+    # What was more than tensors may become tensors.
+    torch.keep("odd", {"x": torch.zeros(1)})
+    assert torch.kept("odd")["x"].tolist() == [0]
+    assert not any(":" in name for name in torch.kept())
+    for name in ("model", "optimizer", "scheduler", "odd"):
+        torch.keep(name, None)
+    assert torch.kept() == {}
+
+
+def test_keep_takes_nothing_else(torch):
+    with pytest.raises(TypeError, match="keep.*lr"):
+        torch.keep("model", {"lr": object()})
+    with pytest.raises(ValueError, match="are taken"):
+        torch.keep("model:structure", torch.ones(1))
 
 
 def test_seeds(torch):

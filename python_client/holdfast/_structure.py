@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Nested values taken apart into tensors and a description, and put together again:
+what publish() and keep() have the daemon store."""
+
+import json
+
+from holdfast import _C
+
+
+def take_apart(value, function):
+    """(tensors by key, description as bytes). `function` is named in TypeErrors."""
+    tensors = {}
+    structure = _describe(value, "", tensors, function)
+    return tensors, json.dumps(structure, separators=(",", ":")).encode()
+
+
+def put_together(description, tensors):
+    return _rebuild(json.loads(description), tensors)
+
+
+def _describe(value, path, found, function):
+    """What _rebuild makes `value` of; its tensors go to `found`, by key."""
+    if isinstance(value, _C.Tensor):
+        key, number = path or "tensor", 1
+        while key in found:  # {"a.b": ..., "a": {"b": ...}}
+            number += 1
+            key = f"{path}#{number}"
+        found[key] = value
+        return {"tensor": key}
+    if isinstance(value, dict):
+        items = []
+        for key, item in value.items():
+            if not isinstance(key, (str, int, float, bool, type(None))):
+                raise TypeError(
+                    f"{function}(): keys must be str or numbers, not "
+                    f"{type(key).__name__} ({path})"
+                )
+            items.append([key, _describe(item, _join(path, key), found, function)])
+        return {"dict": items}
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        items = enumerate(value)
+        return {kind: [_describe(v, _join(path, i), found, function) for i, v in items]}
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return {"value": value}
+    raise TypeError(
+        f"{function}() takes tensors, numbers, strings and dicts, lists and tuples of "
+        f"them, not {type(value).__name__} ({path or 'at the top'})"
+    )
+
+
+def _join(path, key):
+    return f"{path}.{key}" if path else str(key)
+
+
+def _rebuild(structure, tensors):
+    ((kind, content),) = structure.items()
+    if kind == "tensor":
+        return tensors[content]
+    if kind == "dict":
+        return {key: _rebuild(item, tensors) for key, item in content}
+    if kind in ("list", "tuple"):
+        items = [_rebuild(item, tensors) for item in content]
+        return items if kind == "list" else tuple(items)
+    return content
