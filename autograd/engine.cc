@@ -22,15 +22,16 @@ namespace {
 // without anybody clearing it.
 std::atomic<uint64_t> last_pass{0};
 
-absl::Status WithForwardOp(absl::Status status, const Node& node) {
+}  // namespace
+
+absl::Status BackwardPass::WithForwardOp(absl::Status status,
+                                         const Node& node) {
   if (node.op_sequence != 0 && !status.GetPayload(kForwardOpPayload)) {
     status.SetPayload(kForwardOpPayload,
                       absl::Cord(absl::StrCat(node.op_sequence)));
   }
   return status;
 }
-
-}  // namespace
 
 BackwardPass::BackwardPass(OpSink& sink, std::vector<Value> roots,
                            std::vector<Value> gradients,
@@ -212,22 +213,6 @@ bool BackwardPass::wanted(const Edge& edge) const {
   return edge && seen(*edge.node) && tasks_[edge.node->visit_index].wanted;
 }
 
-void BackwardPass::CallNextHook(uint32_t index) {
-  Task& task = tasks_[index];
-  const UserCode* user = task.node->user.get();
-  if (user == nullptr || !options_.user_code) return;
-  while (task.hooks_run < user->hooks.size()) {
-    const UserCode::Hook& hook = user->hooks[task.hooks_run++];
-    if (hook.output >= task.slots.size() || !task.slots[hook.output].value) {
-      continue;
-    }
-    call_ = {hook.code, /*is_hook=*/true, {task.slots[hook.output].value}};
-    calling_task_ = index;
-    calling_ = true;
-    return;
-  }
-}
-
 Values BackwardPass::TakeGradients(Task& task) {
   Values grads(task.node->num_outputs());
   for (size_t i = 0; i < task.slots.size(); ++i) {
@@ -244,20 +229,30 @@ absl::Status BackwardPass::RunNode(uint32_t index) {
   Node* node = tasks_[index].node;
   // Only its hooks were wanted.
   if (!tasks_[index].leads) return absl::OkStatus();
-  Values grads = TakeGradients(tasks_[index]);
-  if (node->is_user_function()) {
-    if (!options_.user_code) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "[backward] the graph holds a function of the user's, which only its "
-          "client can run. Got ",
-          node->name(), "."));
-    }
-    call_ = {node->user->function, /*is_hook=*/false, std::move(grads)};
-    called_node_ = RefPtr<Node>(node);
-    calling_task_ = index;
-    calling_ = true;
-    return absl::OkStatus();
+  const bool function = node->is_user_function();
+  if (!function && !node->packed()) return RunRule(index);
+  if (!options_.user_code) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("[backward] the graph holds ",
+                     function ? "a function" : "packed tensors",
+                     " of the user's, which only its client can run. Got ",
+                     node->name(), "."));
   }
+  if (function) {
+    Values grads = TakeGradients(tasks_[index]);
+    call_ = {node->user->function, UserCall::Kind::kFunction, std::move(grads)};
+    called_node_ = RefPtr<Node>(node);
+  } else {
+    call_ = {node->user->unpack, UserCall::Kind::kUnpack, {}};
+  }
+  calling_task_ = index;
+  calling_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status BackwardPass::RunRule(uint32_t index) {
+  Node* node = tasks_[index].node;
+  Values grads = TakeGradients(tasks_[index]);
   running_op_ = node->op_sequence;
   uint64_t mask = 0;
   for (size_t i = 0; i < node->edges.size() && i < 64; ++i) {
@@ -266,6 +261,7 @@ absl::Status BackwardPass::RunNode(uint32_t index) {
   GradContext context(&sink_, node, absl::MakeSpan(grads),
                       options_.create_graph, mask);
   node->rule().apply(context);
+  if (node->packed()) node->ForgetUnpacked();
   if (!context.status().ok()) return WithForwardOp(context.status(), *node);
   if (!options_.retain_graph) node->Release();
   // The gradient's memory may go now, before its parts travel on.
@@ -307,64 +303,6 @@ absl::Status BackwardPass::CheckNoNaN(const Node& node,
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<Value> BackwardPass::Fit(const Node& node, size_t input,
-                                        Value grad) {
-  const TensorSpec& want = node.input_specs[input];
-  if (grad->spec().shape != want.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[backward] Function ", node.name(),
-        "Backward returned an invalid gradient at index ", input, " - got ",
-        grad->spec().ToString(), " but expected shape compatible with ",
-        want.ToString(), "."));
-  }
-  if (grad->spec().dtype == want.dtype) return grad;
-  Attrs attrs(&GetOp(OpId::to));
-  attrs.Set("dtype", want.dtype);
-  return Emit(attrs, {&grad, 1}, /*inplace=*/false);
-}
-
-absl::Status BackwardPass::Answer(Values values) {
-  calling_ = false;
-  const uint32_t index = calling_task_;
-  Node* node = tasks_[index].node;
-  if (call_.is_hook) {
-    const uint32_t output =
-        node->user->hooks[tasks_[index].hooks_run - 1].output;
-    call_.gradients.clear();
-    if (values.size() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "[backward] a hook answers with one gradient. Got ", values.size()));
-    }
-    if (values[0]) {
-      Slot& slot = tasks_[index].slots[output];
-      if (values[0]->spec().shape != slot.value->spec().shape ||
-          values[0]->spec().dtype != slot.value->spec().dtype) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "[backward] a hook must keep the gradient's shape and dtype. Got ",
-            values[0]->spec().ToString(), " for ",
-            slot.value->spec().ToString(), "."));
-      }
-      slot = {std::move(values[0]), false};
-    }
-    return RunNode(index);
-  }
-  call_.gradients.clear();
-  called_node_.reset();
-  if (values.size() != node->edges.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[backward] function ", node->name(),
-        "Backward returned an incorrect number of gradients (expected ",
-        node->edges.size(), ", got ", values.size(), ")"));
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!values[i] || !wanted(node->edges[i])) continue;
-    absl::StatusOr<Value> fit = Fit(*node, i, std::move(values[i]));
-    if (!fit.ok()) return fit.status();
-    values[i] = *std::move(fit);
-  }
-  return Pass(node, absl::MakeSpan(values));
 }
 
 absl::Status BackwardPass::Start() {

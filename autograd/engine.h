@@ -31,7 +31,7 @@ struct BackwardOptions {
   bool retain_graph = false;  // keep saved tensors for another backward
   bool create_graph = false;  // record the gradient computation itself
   // Somebody answers calls of user code; otherwise hooks are passed over and a
-  // function of the user's is an error.
+  // function of the user's, or packed values, are an error.
   bool user_code = false;
   // After each node, look for NaN in what it computed; one is an error that
   // names the op.
@@ -40,10 +40,11 @@ struct BackwardOptions {
 
 // User code that a pass waits for.
 struct UserCall {
+  enum class Kind { kFunction, kHook, kUnpack };
   uint64_t code = 0;  // what the recording client called it
-  bool is_hook = false;
+  Kind kind = Kind::kFunction;
   // A function: the gradients of its outputs, null for zero. A hook: the
-  // gradient it may replace.
+  // gradient it may replace. kUnpack, which wants what a node saved: none.
   Values gradients;
 };
 
@@ -76,10 +77,11 @@ class BackwardPass {
 
   // REQUIRES: kCalling.
   const UserCall& call() const { return call_; }
-  // The node whose function is called. REQUIRES: kCalling, no hook.
+  // The node whose function is called, null for other code. REQUIRES: kCalling.
   const RefPtr<Node>& called_node() const { return called_node_; }
   // Of a function: a gradient per input, null for none. Of a hook: the gradient
-  // to go on with, null for the same. Ends kCalling. Errors: as Run's.
+  // to go on with, null for the same. Of kUnpack: Node::Unpack's values. Ends
+  // kCalling. Errors: as Run's.
   absl::Status Answer(Values values);
 
   // One gradient per target, null where no path leads; where a path leads but
@@ -133,6 +135,12 @@ class BackwardPass {
   void Explore();
   // Runs the node, or sets calling_ where user code comes first.
   absl::Status RunNode(uint32_t index);
+  // Runs the rule of an op's node, whose saved values are there.
+  absl::Status RunRule(uint32_t index);
+  // With the op that the user called, which `status` is about.
+  static absl::Status WithForwardOp(absl::Status status, const Node& node);
+  absl::Status AnswerHook(Values values);
+  absl::Status AnswerUnpack(Values values);
   // Sets calling_ if a hook of the node has yet to see its gradient.
   void CallNextHook(uint32_t index);
   Values TakeGradients(Task& task);

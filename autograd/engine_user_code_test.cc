@@ -71,7 +71,7 @@ TEST_F(UserCodeTest, AFunctionIsCalledWithItsGradient) {
   BackwardPass pass = Start(Sum(MulBy(Function(7, {x_}), 3)), {x_});
   ASSERT_EQ(Run(pass), State::kCalling);
   EXPECT_EQ(pass.call().code, 7u);
-  EXPECT_FALSE(pass.call().is_hook);
+  EXPECT_EQ(pass.call().kind, UserCall::Kind::kFunction);
   ASSERT_EQ(pass.call().gradients.size(), 1u);
   EXPECT_THAT(Read(pass.call().gradients[0]), ElementsAre(3, 3));
   EXPECT_EQ(pass.called_node()->name(), "Mine");
@@ -108,7 +108,7 @@ TEST_F(UserCodeTest, HooksRunInOrderAndMayReplace) {
   BackwardPass pass = Start(Sum(y), {x_, y});
   ASSERT_EQ(Run(pass), State::kCalling);
   EXPECT_EQ(pass.call().code, 1u);
-  EXPECT_TRUE(pass.call().is_hook);
+  EXPECT_EQ(pass.call().kind, UserCall::Kind::kHook);
   EXPECT_TRUE(pass.Answer({NewTensor(DType::kFloat64, {2}, {8, 9})}).ok());
   ASSERT_EQ(Run(pass), State::kCalling);
   EXPECT_EQ(pass.call().code, 2u);
@@ -154,6 +154,61 @@ TEST_F(UserCodeTest, NoneReachesNothingAndZerosReachTheirTargets) {
   ASSERT_EQ(Run(zero), State::kDone);
   EXPECT_THAT(zero.TakeUnused(), ElementsAre(true, false));
   EXPECT_THAT(Read(zero.TakeResults()[1]), ElementsAre(0, 0));
+}
+
+TEST_F(UserCodeTest, PackedValuesAreAskedFor) {
+  options_.retain_graph = true;
+  const Value y = RunOne(sink_, OpId::mul, {x_, x_});
+  const RefPtr<Node>& node = y->GradientEdge().node;
+  node->Pack(5);
+  ASSERT_TRUE(node->packed());
+  EXPECT_FALSE(node->saved_inputs[0].value);
+  const Value root = Sum(y);
+  for (int time = 0; time < 2; ++time) {
+    BackwardPass pass = Start(root, {x_});
+    ASSERT_EQ(Run(pass), State::kCalling);
+    EXPECT_EQ(pass.call().code, 5u);
+    EXPECT_EQ(pass.call().kind, UserCall::Kind::kUnpack);
+    EXPECT_TRUE(pass.call().gradients.empty());
+    EXPECT_EQ(pass.called_node().get(), nullptr);
+    const Value first = NewTensor(DType::kFloat64, {2}, {3, 4});
+    const Value second = NewTensor(DType::kFloat32, {2}, {10, 20});
+    EXPECT_TRUE(pass.Answer({first, second, nullptr}).ok());
+    ASSERT_EQ(Run(pass), State::kDone);
+    EXPECT_THAT(Read(pass.TakeResults()[0]), ElementsAre(13, 24));
+    EXPECT_FALSE(node->saved_inputs[0].value);
+  }
+  for (const Values& wrong :
+       {Values{}, Values{x_, nullptr},
+        Values{x_, NewTensor(DType::kFloat64, {1}, {1})}}) {
+    BackwardPass pass = Start(root, {x_});
+    ASSERT_EQ(Run(pass), State::kCalling);
+    EXPECT_THAT(std::string(pass.Answer(wrong).message()),
+                HasSubstr("[mul] an unpack hook must give back"));
+  }
+  options_.retain_graph = false;
+  BackwardPass last = Start(root, {x_});
+  ASSERT_EQ(Run(last), State::kCalling);
+  EXPECT_TRUE(last.Answer({x_, x_}).ok());
+  EXPECT_FALSE(node->packed());
+  BackwardPass again = Start(root, {x_});
+  EXPECT_THAT(std::string(again.Run(Never).status().message()),
+              HasSubstr("a second time"));
+}
+
+TEST_F(UserCodeTest, NothingSavedIsNothingPacked) {
+  const Value y = Sum(x_);
+  y->GradientEdge().node->Pack(5);
+  EXPECT_FALSE(y->GradientEdge().node->packed());
+}
+
+TEST_F(UserCodeTest, NobodyIsThereToUnpack) {
+  const Value y = RunOne(sink_, OpId::mul, {x_, x_});
+  y->GradientEdge().node->Pack(5);
+  options_.user_code = false;
+  BackwardPass pass = Start(Sum(y), {x_});
+  EXPECT_THAT(std::string(pass.Run(Never).status().message()),
+              HasSubstr("the graph holds packed tensors"));
 }
 
 TEST_F(UserCodeTest, APassInsideACallOfAnother) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -73,6 +74,11 @@ const std::string& Node::name() const {
 }
 
 void Node::Release() {
+  if (packed()) {
+    released_ = true;
+    user->unpack = 0;
+    user->packed.clear();
+  }
   for (SavedValue& saved : saved_inputs) {
     released_ |= static_cast<bool>(saved.value);
     saved.value.reset();
@@ -81,6 +87,62 @@ void Node::Release() {
     released_ |= static_cast<bool>(saved.value);
     saved.value.reset();
   }
+}
+
+void Node::Pack(uint64_t code) {
+  std::vector<std::optional<TensorSpec>> packed(input_specs.size() +
+                                                saved_outputs.size());
+  bool any = false;
+  const auto take = [&](SavedValue& saved, size_t place) {
+    if (!saved.value) return;
+    any = true;
+    packed[place] = saved.value->spec();
+    saved.value.reset();
+  };
+  for (size_t i = 0; i < saved_inputs.size(); ++i) take(saved_inputs[i], i);
+  for (size_t i = 0; i < saved_outputs.size(); ++i) {
+    take(saved_outputs[i], input_specs.size() + i);
+  }
+  if (!any) return;
+  EnsureUser().unpack = code;
+  user->packed = std::move(packed);
+}
+
+absl::Status Node::Unpack(Values values, OpSink& sink) {
+  for (size_t place = 0; place < user->packed.size(); ++place) {
+    const std::optional<TensorSpec>& spec = user->packed[place];
+    if (!spec.has_value()) continue;
+    Value value = place < values.size() ? std::move(values[place]) : Value();
+    if (!value || value->spec().shape != spec->shape) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[", name(), "] an unpack hook must give back a tensor like the one ",
+          "that was packed. Got ", value ? value->spec().ToString() : "None",
+          " for ", spec->ToString()));
+    }
+    if (value->spec().dtype != spec->dtype) {
+      Attrs attrs(&GetOp(OpId::to));
+      attrs.Set("dtype", spec->dtype);
+      absl::StatusOr<Values> converted =
+          sink.Emit(attrs, {&value, 1}, /*record=*/false, /*inplace=*/false);
+      if (!converted.ok()) return converted.status();
+      value = std::move((*converted)[0]);
+    }
+    value = sink.Alias(value);
+    const uint32_t version = value->version();
+    if (place >= input_specs.size()) {
+      saved_outputs[place - input_specs.size()] = {std::move(value), version};
+      continue;
+    }
+    const Edge& edge = edges[place];
+    if (edge) value->SetHistory(edge.node, edge.output);
+    saved_inputs[place] = {std::move(value), version};
+  }
+  return absl::OkStatus();
+}
+
+void Node::ForgetUnpacked() {
+  for (SavedValue& saved : saved_inputs) saved.value.reset();
+  for (SavedValue& saved : saved_outputs) saved.value.reset();
 }
 
 void Node::Destroy() {

@@ -12,10 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "autograd/op_sink.h"
@@ -42,6 +44,10 @@ struct UserCode {
   std::vector<Hook> hooks;  // in order of registration
   // A function recorded as one node; 0: the node is an op's or a leaf's.
   uint64_t function = 0;
+  // Code that has what an op's node would save; 0: the node saves it itself.
+  uint64_t unpack = 0;
+  // What that was, per input and then per output; none: not saved.
+  std::vector<std::optional<TensorSpec>> packed;
   std::string name;  // of the function, for messages
   std::vector<TensorSpec> output_specs;
 };
@@ -69,9 +75,20 @@ class Node final : public RefCounted {
   // True once saved values were freed; false for nodes that never saved any,
   // which may run again.
   bool released() const { return released_; }
+  // Its saved values are with the user's code `user->unpack`.
+  bool packed() const { return user && user->unpack != 0; }
 
   // Frees what was saved (after backward without retain_graph).
   void Release();
+  // Lets go of what was saved, as `code` has it. If nothing was saved, nothing
+  // happens.
+  void Pack(uint64_t code);
+  // What `code` has, per input and then per output, for one run of the rule.
+  // Errors: a value that is needed and missing or of another shape. Those of
+  // another dtype are converted. REQUIRES: packed().
+  absl::Status Unpack(Values values, OpSink& sink);
+  // The run is over.
+  void ForgetUnpacked();
 
   absl::InlinedVector<Edge, 2> edges;  // per input
   // Per input; a default spec for inputs that need no gradient, unless the

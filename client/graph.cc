@@ -79,7 +79,8 @@ Reach FindReach(absl::Span<const RefPtr<GraphNode>> roots,
         std::any_of(node->inputs.begin(), node->inputs.end(),
                     [](const auto& input) { return input && input->on_path; });
     reach.user_code |=
-        node->on_path && (node->function != nullptr || !node->hooks.empty());
+        node->on_path && (node->function != nullptr ||
+                          node->unpack != nullptr || !node->hooks.empty());
     if (node->released) {
       reach.released = true;
     } else if (node->on_path && !node->is_leaf()) {
@@ -100,6 +101,7 @@ void ReleaseGraph(const Reach& reach) {
     node->inputs.clear();
     // They may hold tensors that hold this node.
     node->function.reset();
+    node->unpack.reset();
     node->hooks.clear();
   }
 }

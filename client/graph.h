@@ -34,6 +34,7 @@ struct GraphNode final : public RefCounted {
   TensorState* tensor = nullptr;
   OpId op = OpId::kCount;  // kCount: a leaf, or the user's function
   std::shared_ptr<UserCode> function;
+  std::shared_ptr<UserCode> unpack;  // of an op: has what backward needs
   // Hooks on the gradient that arrives here, and their numbers.
   std::vector<std::pair<uint64_t, std::shared_ptr<UserCode>>> hooks;
   bool is_leaf() const { return op == OpId::kCount && !function && !released; }

@@ -72,6 +72,17 @@ struct ReadValue {
   bool placed = false;  // `data` is the tensor's own memory, writable
 };
 
+// Bit i: input (output) i.
+struct SavedMasks {
+  bool any() const { return (inputs | outputs) != 0; }
+  // Bit 31 speaks for all later inputs, too.
+  bool input(size_t i) const { return (inputs >> (i < 31 ? i : 31) & 1u) != 0; }
+  bool output(size_t i) const { return i < 32 && (outputs >> i & 1u) != 0; }
+
+  uint32_t inputs = 0;
+  uint32_t outputs = 0;
+};
+
 // The failure of one op, as the server tells it, for the language layer.
 // Attached to statuses returned by Wait (OpFailureOf).
 struct OpFailure {
@@ -95,15 +106,23 @@ class Session : public std::enable_shared_from_this<Session> {
   // backpressure. `inputs` in slot order, null where absent; `outputs` receives
   // one tensor per output (inputs[0] itself for in-place). `record` is false
   // under no_grad. A random op draws from `random`, null: from the session's
-  // own stream.
+  // own stream. With `unpack` (null, or what lives until this returns) the
+  // server keeps nothing for the op's gradient: a backward that comes to it
+  // runs *unpack, whose results are what Saved told of, inputs first, null for
+  // the others.
   virtual absl::Status Apply(const Attrs& attrs,
                              absl::Span<const Tensor> inputs, bool inplace,
                              bool record, absl::Span<Tensor> outputs,
-                             RandomStream* random) = 0;
+                             RandomStream* random,
+                             const std::shared_ptr<UserCode>* unpack) = 0;
   absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
                      bool inplace, bool record, absl::Span<Tensor> outputs) {
-    return Apply(attrs, inputs, inplace, record, outputs, nullptr);
+    return Apply(attrs, inputs, inplace, record, outputs, nullptr, nullptr);
   }
+  // What the gradient of this call would use of its inputs and outputs; nothing
+  // if no input requires one. Unimplemented by daemons that cannot do without.
+  virtual absl::StatusOr<SavedMasks> Saved(const OpSchema& schema,
+                                           absl::Span<const Tensor> inputs) = 0;
 
   // A tensor from row-major bytes: inline when small, else through the arena
   // or an upload; `data` may be reused when it returns.

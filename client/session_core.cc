@@ -9,13 +9,16 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/optimization.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/fork_guard.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/steady_time.h"
+#include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
@@ -106,6 +109,16 @@ absl::Status SessionCore::ReadOpTable() {
                                           hello_.saves_nothing().end());
   for (int i = 0; i < kNumOps; ++i)
     saves_nothing_[i] = ids.contains(op_ids_[i]);
+  if (!absl::c_linear_search(hello_.features(), kFeaturePack)) {
+    return absl::OkStatus();
+  }
+  absl::flat_hash_map<uint32_t, const wire::OpSaves*> saves;
+  for (const wire::OpSaves& op : hello_.saves()) saves[op.op()] = &op;
+  saves_.resize(kNumOps);
+  for (int i = 0; i < kNumOps; ++i) {
+    const auto found = saves.find(op_ids_[i]);
+    if (found != saves.end()) saves_[i] = *found->second;
+  }
   return absl::OkStatus();
 }
 

@@ -50,7 +50,10 @@ class SessionCore final : public Session {
 
   absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
                      bool inplace, bool record, absl::Span<Tensor> outputs,
-                     RandomStream* random) override;
+                     RandomStream* random,
+                     const std::shared_ptr<UserCode>* unpack) override;
+  absl::StatusOr<SavedMasks> Saved(const OpSchema& schema,
+                                   absl::Span<const Tensor> inputs) override;
   using Session::Apply;
   absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
                              const void* data) override;
@@ -374,6 +377,8 @@ class SessionCore final : public Session {
   absl::Status not_inherited_;
   std::vector<uint32_t> op_ids_;     // by OpId; kNoSuchOp where it is missing
   std::vector<bool> saves_nothing_;  // by OpId: HelloReply.saves_nothing
+  // By OpId, from HelloReply.saves; empty: the daemon saves itself.
+  std::vector<wire::OpSaves> saves_;
   // Gradients that were not made, as a read has told: ReadResult.lost.
   absl::flat_hash_set<uint64_t> lost_ ABSL_GUARDED_BY(mutex_);
 

@@ -27,7 +27,8 @@ void CountWrite(StorageState* storage) {
 absl::Status SessionCore::Apply(const Attrs& attrs,
                                 absl::Span<const Tensor> inputs, bool inplace,
                                 bool record, absl::Span<Tensor> outputs,
-                                RandomStream* random) {
+                                RandomStream* random,
+                                const std::shared_ptr<UserCode>* unpack) {
   if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
   const int64_t begin_ns = ProfileBegin();
   const OpSchema& schema = attrs.schema();
@@ -106,6 +107,12 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
           "you want the inplace to be tracked). Got ",
           inputs[0]->spec().ToString(), "."));
     }
+    if (ABSL_PREDICT_FALSE(unpack != nullptr) && needs_grad) {
+      wire::Command command;
+      command.mutable_pack_saved()->set_code(Register(*unpack));
+      status = SendCommand(command);
+      if (!status.ok()) return status;
+    }
     OpRequest request;
     request.op = op;
     request.inputs = inputs;
@@ -145,6 +152,11 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
       }
     }
     if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
+    if (ABSL_PREDICT_FALSE(unpack != nullptr) && needs_grad) {
+      for (const Tensor& output : inplace ? inputs.first(1) : made) {
+        if (output->node) output->node->unpack = *unpack;
+      }
+    }
     if (schema.has(kView) && !record) {
       made[0]->made_without_grad = !schema.has(kNoGrad);
     }

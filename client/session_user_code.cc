@@ -4,6 +4,7 @@
 // SessionCore: the program's own functions and hooks in the graph. A backward
 // that meets some is waited for: the server asks, the calling thread runs the
 // code, whose ops travel as any others, and answers.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,38 @@ absl::Status SessionCore::CheckUserCode() const {
   return absl::UnimplementedError(
       absl::StrCat("[backward] functions and hooks need a newer daemon. Got ",
                    hello_.server(), ". Use the same version on both sides."));
+}
+
+absl::StatusOr<SavedMasks> SessionCore::Saved(const OpSchema& schema,
+                                              absl::Span<const Tensor> inputs) {
+  if (saves_.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat("[saved_tensors_hooks] hooks on saved tensors need a "
+                     "newer daemon. Got ",
+                     hello_.server(), ". Use the same version on both sides."));
+  }
+  SavedMasks saved;
+  if (schema.has(kNoGrad)) return saved;
+  uint32_t needing = 0;  // bit 31: some input from there on
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] && inputs[i]->NeedsGrad()) {
+        needing |= 1u << std::min<size_t>(i, 31);
+      }
+    }
+  }
+  if (needing == 0) return saved;
+  const wire::OpSaves& saves = saves_[static_cast<int>(schema.id)];
+  saved.inputs = saves.inputs();
+  saved.outputs = saves.outputs();
+  for (int i = 0; i < 32; ++i) {
+    const uint32_t bit = 1u << i;
+    if ((saves.serves_others() & bit) != 0 && (needing & ~bit) == 0) {
+      saved.inputs &= ~bit;
+    }
+  }
+  return saved;
 }
 
 uint64_t SessionCore::Register(const std::shared_ptr<UserCode>& code) {

@@ -17,6 +17,7 @@ inline constexpr uint32_t kProtocolVersion = 2;
 inline constexpr char kServerName[] = "holdfastd 0.1.0";
 // HelloReply.features.
 inline constexpr char kFeatureShare[] = "share";
+inline constexpr char kFeaturePack[] = "pack";
 inline constexpr char kFeaturePublish[] = "publish";
 
 }  // namespace holdfast

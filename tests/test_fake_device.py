@@ -159,6 +159,27 @@ def test_large_uploads_in_a_row(torch):
         np.testing.assert_array_equal(t.numpy(), a)
 
 
+def test_saved_tensors_leave_the_device(torch):
+    def gradient(dtype):
+        x = torch.arange(100_000).to(dtype).div(1e5).requires_grad_()
+        y = x
+        before = torch.cuda.memory_allocated()
+        for _ in range(9):
+            y = y.exp().log1p()
+        saved = torch.cuda.memory_allocated() - before
+        y.sum().backward()
+        return saved, x.grad.float().numpy()
+
+    graph = torch.autograd.graph
+    offload = graph.save_on_cpu()  # does nothing here: the device says "cpu"
+    for dtype in (torch.float32, torch.bfloat16):
+        saved, plain = gradient(dtype)
+        with graph.saved_tensors_hooks(offload.pack_hook, offload.unpack_hook):
+            less, offloaded = gradient(dtype)
+        np.testing.assert_array_equal(offloaded, plain)
+        assert less < saved / 3
+
+
 def test_a_bad_index_is_an_error_of_its_op(torch):
     x = torch.zeros(3)
     bad = x[torch.tensor([0, 5])]

@@ -8,6 +8,7 @@
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
+#include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_type.h"
@@ -78,6 +79,13 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     g_in_default = false;
     return ok;
   }
+  const std::shared_ptr<client::UserCode>* unpack = nullptr;
+  if (ABSL_PREDICT_FALSE(g_threads_with_hooks != 0)) {
+    if (PacksHere()) {
+      return ApplyPacked(attrs, inputs, inplace, outputs, random);
+    }
+    unpack = UnpackHere();
+  }
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
   absl::Status status;
@@ -92,14 +100,15 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     const bool record = g_grad_enabled;
     {
       ScopedGilRelease unlocked;
-      status = session->Apply(attrs, held, inplace, record, outputs, random);
+      status =
+          session->Apply(attrs, held, inplace, record, outputs, random, unpack);
     }
     if (status.ok() && !PushWritten(attrs.schema(), held, inplace)) {
       return false;
     }
   } else {
-    status =
-        session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs, random);
+    status = session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs,
+                            random, unpack);
   }
   if (ABSL_PREDICT_FALSE(!status.ok())) {
     RaiseStatus(status);

@@ -13,6 +13,7 @@
 #include "python_client/src/op_function.h"
 #include "python_client/src/publish_binding.h"
 #include "python_client/src/random_stream_type.h"
+#include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/sharing_binding.h"
 #include "python_client/src/size_type.h"
@@ -47,6 +48,7 @@ PyMethodDef* ModuleFunctions() {
       {"record_function", RecordFunction, METH_VARARGS, nullptr},
       {"register_hook", RegisterHook, METH_VARARGS, nullptr},
       {"remove_hook", RemoveHook, METH_VARARGS, nullptr},
+      {"set_saved_tensors_hooks", SetSavedTensorsHooks, METH_O, nullptr},
       {"share", Share, METH_VARARGS, nullptr},
       {"open_shared", OpenShared, METH_VARARGS, nullptr},
       {"publish", Publish, METH_VARARGS, nullptr},

@@ -13,6 +13,7 @@
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/random_stream_type.h"
+#include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
@@ -132,6 +133,7 @@ class Arguments {
   }
 
   PyObject* operator[](size_t i) const { return values_[i]; }
+  absl::Span<PyObject* const> values() const { return values_; }
 
  private:
   bool BindKeywords(const Binding& binding, bool inplace,
@@ -372,6 +374,7 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
     return nullptr;
   }
   *ran = true;
+  const ScopedOperands scoped(arguments.values());
   PyRef result(
       Call(attrs, inputs, inplace, arguments[0], options.random.get()));
   if (result && options.out != nullptr) {

@@ -8,6 +8,7 @@
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
+#include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
 
@@ -64,7 +65,7 @@ PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
     converted = MakeTensor(operands[i], std::nullopt);
     if (!converted) return nullptr;
   }
-  // From here on no Python code runs.
+  // From here on no Python code runs but saved tensors' hooks.
   BorrowedPair inputs;
   for (size_t i = 0; i < 2; ++i) {
     if (is_tensor[i]) {
@@ -73,6 +74,7 @@ PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
       inputs.Set(i, converted);
     }
   }
+  const ScopedOperands scoped(operands);
   return Call(attrs, inputs.span(), inplace, a);
 }
 
@@ -103,6 +105,8 @@ PyObject* Power(PyObject* a, PyObject* b, PyObject* modulus) {
 PyObject* Matmul(PyObject* a, PyObject* b) {
   if (!IsTensor(a) || !IsTensor(b)) Py_RETURN_NOTIMPLEMENTED;
   const Tensor inputs[2] = {TensorOf(a), TensorOf(b)};
+  PyObject* const operands[2] = {a, b};
+  const ScopedOperands scoped(operands);
   return Call(Attrs(&SchemaOf(OpId::matmul)), inputs, false, nullptr);
 }
 

@@ -126,6 +126,12 @@ PyObject* ObjectOf(const client::UserCode& code) {
   return python == nullptr ? nullptr : python->object();
 }
 
+std::shared_ptr<client::UserCode> MakeUserCode(PyRef callable,
+                                               std::string name) {
+  return std::make_shared<PythonCode>(PyRef(), std::move(callable),
+                                      std::move(name));
+}
+
 bool RaiseFromUserCode() {
   if (g_raised.type == nullptr) return false;
   PyErr_Restore(g_raised.type, g_raised.value, g_raised.traceback);
@@ -176,10 +182,8 @@ PyObject* RegisterHook(PyObject*, PyObject* args) {
     return nullptr;
   }
   const Tensor& tensor = TensorOf(object);
-  auto code =
-      std::make_shared<PythonCode>(PyRef(), PyRef::Borrowed(callable), "hook");
-  const absl::StatusOr<uint64_t> number =
-      tensor->session()->RegisterHook(tensor, std::move(code));
+  const absl::StatusOr<uint64_t> number = tensor->session()->RegisterHook(
+      tensor, MakeUserCode(PyRef::Borrowed(callable), "hook"));
   if (!number.ok()) return RaiseStatus(number.status());
   return PyLong_FromUnsignedLongLong(*number);
 }

@@ -7,6 +7,9 @@
 #ifndef HOLDFAST_PYTHON_CLIENT_SRC_USER_CODE_BINDING_H_
 #define HOLDFAST_PYTHON_CLIENT_SRC_USER_CODE_BINDING_H_
 
+#include <memory>
+#include <string>
+
 #include "client/user_code.h"
 #include "python_client/src/python.h"
 
@@ -14,6 +17,10 @@ namespace holdfast::python {
 
 // The Python object behind a function's node; null if it is none of ours.
 PyObject* ObjectOf(const client::UserCode& code);  // borrowed
+
+// Code for a graph. Its own thread need not hold the GIL.
+std::shared_ptr<client::UserCode> MakeUserCode(PyRef callable,
+                                               std::string name);
 
 // Raises what user code raised on this thread during the last backward. False
 // if it raised nothing.

@@ -174,14 +174,3 @@ def test_hooks_on_nodes_are_refused_by_name(torch):
     for name in ("register_hook", "register_prehook"):
         with pytest.raises(NotImplementedError, match="no hooks on grad_fn"):
             getattr(y.grad_fn, name)(print)
-    graph = torch.autograd.graph
-    with pytest.raises(NotImplementedError, match="saved_tensors_hooks"):
-        graph.saved_tensors_hooks(lambda x: x, lambda x: x)
-
-
-def test_save_on_cpu_changes_no_gradient(torch):
-    x = torch.arange(4.0, requires_grad=True)
-    with torch.autograd.graph.save_on_cpu(pin_memory=True):
-        y = (x.exp() * x).sum()
-    y.backward()
-    assert torch.allclose(x.grad, (x.exp() * (1 + x)).detach())

@@ -106,6 +106,8 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return ApplyRecordFunction(command.record_function());
     case v1::Command::kRegisterHook:
       return ApplyRegisterHook(command.register_hook());
+    case v1::Command::kPackSaved:
+      return ApplyPackSaved(command.pack_saved());
     case v1::Command::kRestoreOutput:
       return ApplyRestoreOutput(command.restore_output());
     case v1::Command::kBackwardAnswer:
@@ -261,6 +263,10 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
       return absl::Status(s.code(),
                           absl::StrCat("[", schema.name, "_] ", s.message()));
     }
+  }
+  if (ABSL_PREDICT_FALSE(pack_code_ != 0)) {
+    const uint64_t code = std::exchange(pack_code_, 0);
+    if (pack_op_ == op_sequence_) runner_.set_pack(code);
   }
   if (!call.has_random()) {
     return runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);

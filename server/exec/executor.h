@@ -163,6 +163,7 @@ class Executor {
   absl::Status ApplyBackward(const v1::Backward& backward);
   absl::Status ApplyRecordFunction(const v1::RecordFunction& record);
   absl::Status ApplyRegisterHook(const v1::RegisterHook& request);
+  absl::Status ApplyPackSaved(const v1::PackSaved& request);
   absl::Status ApplyRestoreOutput(const v1::RestoreOutput& request);
   absl::Status ApplyBackwardAnswer(const v1::BackwardAnswer& answer);
   absl::Status ApplyRead(const v1::Read& read);
@@ -272,6 +273,9 @@ class Executor {
   uint64_t highest_handle_ = 0;
   uint64_t server_handles_ = 0;  // given to the client with calls
   uint64_t op_sequence_ = 0;
+  // PackSaved: its code, and the op it is about.
+  uint64_t pack_code_ = 0;
+  uint64_t pack_op_ = 0;
   FailurePtr unreported_;  // first failure no read has told yet
   uint64_t limit_hits_ = 0;
   std::string last_limit_hit_;

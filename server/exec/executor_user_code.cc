@@ -98,6 +98,13 @@ absl::Status Executor::ApplyRegisterHook(const v1::RegisterHook& request) {
   return absl::OkStatus();
 }
 
+absl::Status Executor::ApplyPackSaved(const v1::PackSaved& request) {
+  if (request.code() == 0) return ProtocolError("pack_saved needs a number");
+  pack_code_ = request.code();
+  pack_op_ = op_sequence_ + 1;
+  return absl::OkStatus();
+}
+
 absl::Status Executor::ApplyRestoreOutput(const v1::RestoreOutput& request) {
   if (backwards_.empty() || !backwards_.back()->calling ||
       backwards_.back()->pass->called_node() == nullptr) {

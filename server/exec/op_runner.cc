@@ -197,6 +197,8 @@ absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
 absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
                              bool record, bool inplace, Values* outputs) {
   const OpSchema& schema = attrs.schema();
+  uint64_t pack = 0;
+  if (ABSL_PREDICT_FALSE(pack_ != 0)) pack = std::exchange(pack_, 0);
   Specs specs;
   for (const Value& input : inputs) {
     specs.push_back(input ? &input->spec() : nullptr);
@@ -211,7 +213,7 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
     if (absl::Status s = CheckInplace(attrs, inputs, record); !s.ok()) return s;
   }
   RefPtr<Node> node;
-  if (on_tape && inplace) {
+  if (on_tape && inplace && pack == 0) {
     absl::StatusOr<RefPtr<Node>> begun =
         BeginRecordInplace(attrs, inputs, *this);
     if (!begun.ok()) return begun.status();
@@ -244,6 +246,7 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
     // The old variable keeps its history for whoever saved it.
     if (inplace) (*outputs)[0] = Alias(inputs[0]);
     EndRecord(node, *this, *outputs);
+    if (ABSL_PREDICT_FALSE(pack != 0)) node->Pack(pack);
   }
   return absl::OkStatus();
 }

@@ -95,6 +95,10 @@ class OpRunner final : public OpSink {
   // What Node::op_sequence of the ops recorded from now on says.
   void set_client_op(uint64_t sequence) { client_op_ = sequence; }
 
+  // The next op that the client asked for, if it is recorded, saves nothing:
+  // the client's `code` does (Node::Pack). 0: it saves.
+  void set_pack(uint64_t code) { pack_ = code; }
+
   // The session's stream, from which the next random op draws.
   const PhiloxState& random() const { return philox_; }
   void SetRandom(PhiloxState random) { philox_ = random; }
@@ -128,6 +132,7 @@ class OpRunner final : public OpSink {
   CachingAllocator* guard_;
   PhiloxState philox_;
   uint64_t client_op_ = 0;
+  uint64_t pack_ = 0;
   uint64_t ops_run_ = 0;
   uint64_t next_timed_ = kTimedEvery;
   uint64_t timing_random_ = 1;

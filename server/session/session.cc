@@ -43,6 +43,23 @@ spdlog::level::level_enum EndLevel(absl::StatusCode code) {
   }
 }
 
+// What the client cannot know of the gradient rules.
+void ListSaved(v1::HelloReply* reply) {
+  for (int id = 0; id < kNumOps; ++id) {
+    const GradRule* rule = FindGradRule(static_cast<OpId>(id));
+    if (rule == nullptr) continue;
+    if (rule->saved_inputs == 0 && rule->saved_outputs == 0) {
+      reply->add_saves_nothing(id);
+      continue;
+    }
+    v1::OpSaves* saves = reply->add_saves();
+    saves->set_op(id);
+    saves->set_inputs(rule->saved_inputs);
+    saves->set_outputs(rule->saved_outputs);
+    saves->set_serves_others(rule->serves_others);
+  }
+}
+
 }  // namespace
 
 Session::Session(Device* device, Options options)
@@ -446,13 +463,8 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_trace_id(options_.trace_id);
   reply->add_features(kFeatureShare);
   reply->add_features(kFeaturePublish);
-  for (int id = 0; id < kNumOps; ++id) {
-    const GradRule* rule = FindGradRule(static_cast<OpId>(id));
-    if (rule != nullptr && rule->saved_inputs == 0 &&
-        rule->saved_outputs == 0) {
-      reply->add_saves_nothing(id);
-    }
-  }
+  reply->add_features(kFeaturePack);
+  ListSaved(reply);
 }
 
 KeptTensors Session::TakeKept() const {

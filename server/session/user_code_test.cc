@@ -72,6 +72,47 @@ TEST_F(UserCodeTest, AHookIsCalledAndMayReplaceTheGradient) {
   EXPECT_EQ(Values(4), (V{2, 40, 600}));
 }
 
+TEST_F(UserCodeTest, WhatAnOpSavesIsWithTheClient) {
+  Put(1, {1, 2, 3});
+  v1::SetRequiresGrad* mark = Add()->mutable_set_requires_grad();
+  mark->set_handle(1);
+  mark->set_requires_grad(true);
+  Add()->mutable_pack_saved()->set_code(9);
+  Op(OpId::mul, {1, 1}, 2)->set_record(true);
+  // Of the next op alone.
+  Op(OpId::mul, {2, 2}, 3)->set_record(true);
+  Op(OpId::sum, {3}, 4)->set_record(true);
+  Backward(1, 4, 5);
+  Deliver();
+  EXPECT_EQ(LastCall().code(), 9u);
+  EXPECT_EQ(LastCall().gradients_size(), 0);
+  Put(6, {1, 10, 100});
+  Answer({6, 6});
+  Deliver();
+  EXPECT_TRUE(LastCall().done());
+  // 2 (x x) times 2 of what was unpacked.
+  EXPECT_EQ(Values(5), (V{4, 160, 3600}));
+}
+
+TEST_F(UserCodeTest, AnOpThatDoesNotRunPacksNothing) {
+  Put(1, {1, 2, 3});
+  v1::SetRequiresGrad* mark = Add()->mutable_set_requires_grad();
+  mark->set_handle(1);
+  mark->set_requires_grad(true);
+  Put(2, {1, 2});
+  Add()->mutable_pack_saved()->set_code(9);
+  Op(OpId::mul, {1, 2}, 3)->set_record(true);  // shapes differ
+  Op(OpId::mul, {3, 1}, 4)->set_record(true);  // and so has no input
+  Add()->mutable_pack_saved()->set_code(9);
+  Op(OpId::mul, {3, 1}, 5)->set_record(true);
+  Op(OpId::mul, {1, 1}, 6)->set_record(true);
+  Op(OpId::sum, {6}, 7)->set_record(true);
+  Backward(1, 7, 8);
+  Deliver();
+  EXPECT_TRUE(LastCall().done());
+  EXPECT_EQ(Values(8), (V{2, 4, 6}));
+}
+
 TEST_F(UserCodeTest, AFailedAnswerFailsItsBackwardAlone) {
   RecordHook();
   Backward(1, 3, 4);

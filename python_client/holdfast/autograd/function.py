@@ -11,6 +11,7 @@ daemon asks the client, and the thread that called backward runs
 import functools
 
 from holdfast import _C
+from holdfast.autograd import saved_tensors
 from holdfast.autograd.grad_mode import no_grad
 
 _ops = _C.ops
@@ -20,13 +21,17 @@ Tensor = _C.Tensor
 class _Saved:
     """A tensor kept for backward, with the version it had."""
 
-    __slots__ = ("tensor", "version", "output")
+    __slots__ = ("packed", "tensor", "version", "output")
 
     def __init__(self, tensor, output=None):
+        self.output = output
+        hooks = saved_tensors.current()
+        self.packed = hooks and saved_tensors.PackedTensor(tensor, hooks)
+        if self.packed:
+            return
         # An output would own the node that owns this.
         self.tensor = tensor if output is None else _ops.detach(tensor)
         self.version = self.tensor._version
-        self.output = output
 
 
 class FunctionCtx:
@@ -78,6 +83,8 @@ class FunctionCtx:
     saved_variables = saved_tensors
 
     def _unpack(self, saved):
+        if saved.packed:
+            return self._restore(saved.packed.unpack(), saved.output)
         if saved.tensor._version != saved.version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been "
@@ -85,11 +92,14 @@ class FunctionCtx:
                 f"{list(saved.tensor.shape)} saved by {self.name()} is at version "
                 f"{saved.tensor._version}; expected version {saved.version} instead."
             )
-        if saved.output is None:
-            return saved.tensor
-        alias = _ops.detach(saved.tensor)
+        return self._restore(saved.tensor, saved.output)
+
+    def _restore(self, tensor, output):
+        if output is None:
+            return tensor
+        alias = _ops.detach(tensor)
         if _C.is_grad_enabled() and self._running:
-            _C.restore_output(alias, self, saved.output)
+            _C.restore_output(alias, self, output)
         return alias
 
     # ---- the node, as Tensor.grad_fn shows it

@@ -11,7 +11,7 @@ backward of its own gives the gradients.
 import warnings
 
 from holdfast import _C, autograd, random
-from holdfast.autograd import backward_pass
+from holdfast.autograd import backward_pass, saved_tensors
 from holdfast.autograd.function import Function
 from holdfast.autograd.grad_mode import enable_grad, no_grad
 from holdfast.utils._pytree import tree_flatten, tree_unflatten
@@ -61,7 +61,7 @@ class _Checkpoint(Function):
         ctx.save_for_backward(*tensors)
         # With a graph, which dies with `results`: it tells which of them need a
         # gradient, and what else they depend on.
-        with enable_grad():
+        with saved_tensors.off(), enable_grad():
             results = call.run(_inputs(tensors, False)[0])
         made = [x for x in results if isinstance(x, Tensor)]
         ctx.mark_non_differentiable(*[x for x in made if not x.requires_grad])
