@@ -34,6 +34,10 @@ constexpr absl::Duration kLastBackoff = absl::Milliseconds(500);
 constexpr int kFirstAttempts = 5;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kHelloTimeout = absl::Seconds(5);
+// A connection that is not made by then is given up.
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+// What closing a session may wait for one.
+constexpr absl::Duration kClosePatience = absl::Milliseconds(200);
 
 void* Tag(StreamStep step) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(step));
@@ -170,7 +174,7 @@ GrpcConnection::~GrpcConnection() {
   }
   if (thread_.joinable()) thread_.join();
   std::lock_guard<std::mutex> lock(mutex_);
-  DropGrpc();
+  DropGrpc(kClosePatience);
 }
 
 void GrpcConnection::StartThread(std::function<void()> body) {
@@ -182,7 +186,7 @@ void GrpcConnection::StartThread(std::function<void()> body) {
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
-void GrpcConnection::DropGrpc() {
+void GrpcConnection::DropGrpc(absl::Duration patience) {
   stream_.reset();
   queue_->Shutdown();
   void* tag = nullptr;
@@ -191,6 +195,12 @@ void GrpcConnection::DropGrpc() {
   }
   queue_.reset();
   stub_.reset();
+  // gRPC does not let go of a connection that it is making, which nobody polls
+  // without its channel.
+  const auto deadline = absl::ToChronoTime(absl::Now() + patience);
+  while (channel_->GetState(false) == GRPC_CHANNEL_CONNECTING &&
+         channel_->WaitForStateChange(GRPC_CHANNEL_CONNECTING, deadline)) {
+  }
   channel_.reset();
 }
 
@@ -201,13 +211,12 @@ void GrpcConnection::PauseForFork() {
     std::lock_guard<std::mutex> lock(mutex_);
     paused_ = true;
     if (stream_) stream_->context.TryCancel();
-    // A Hello is left to end: gRPC does not let go of a connection that it is
-    // making.
+    if (hello_context_ != nullptr) hello_context_->TryCancel();
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
   std::lock_guard<std::mutex> lock(mutex_);
-  DropGrpc();
+  DropGrpc(kConnectTimeout);
 }
 
 void GrpcConnection::ResumeAfterFork() {
@@ -236,6 +245,9 @@ void GrpcConnection::MakeChannel() {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  // What gRPC calls so is how long it tries to make a connection.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   absl::ToInt64Milliseconds(kConnectTimeout));
   channel_ = grpc::CreateCustomChannel(
       address_, ToChannelCredentials(credentials_), arguments);
   stub_ = wire::Holdfast::NewStub(channel_);

@@ -97,8 +97,9 @@ class GrpcConnection final : public Connection, private ForkPausable {
   bool Leaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || paused_;
   }
-  // Destroys all that is gRPC's. REQUIRES: the own thread has ended.
-  void DropGrpc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Destroys all that is gRPC's, a connection that is being made after at most
+  // `patience`. REQUIRES: the own thread has ended.
+  void DropGrpc(absl::Duration patience) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the next write if there is something to send and none under way.
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

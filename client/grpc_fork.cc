@@ -21,10 +21,11 @@ namespace {
 constexpr char kStrategy[] = "GRPC_POLL_STRATEGY";
 
 // gRPC ends behind the last object of it, on threads of its own: where every
-// processor is busy, some seconds later. Looks are counted and not time, which
-// passes for a stopped process too.
+// processor is busy or a closed session was just connecting, some seconds
+// later. Looks are counted and not time, which passes for a stopped process
+// too: 12 s at least.
 constexpr std::chrono::microseconds kLook(200);
-constexpr int kLooks = 30000;
+constexpr int kLooks = 60000;
 
 // Never destroyed, and made anew in a child: what other threads of the parent
 // held there nobody would ever give back.

@@ -12,6 +12,7 @@ class Proxy:
 
     With cut_every, each connection is reset after that many bytes from the
     client, wherever in a message that falls. Replies take `reply_delay` seconds.
+    While `silent` is set, new connections are taken and never answered.
     """
 
     def __init__(self, target, cut_every=None):
@@ -20,6 +21,8 @@ class Proxy:
         self.cuts = 0
         self.bytes = 0
         self.reply_delay = 0
+        self.silent = False
+        self._unanswered = []
         self._open = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -32,6 +35,9 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            if self.silent:
+                self._unanswered.append(client)
+                continue
             try:
                 server = socket.create_connection((self.target[0], self.target[1]))
             except OSError:
@@ -96,3 +102,5 @@ class Proxy:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
+        for client in self._unanswered:
+            client.close()
