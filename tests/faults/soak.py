@@ -178,7 +178,7 @@ class Soak:
 
     def settle(self):
         """Only what is left on purpose is left."""
-        deadline = time.monotonic() + 45
+        deadline = time.monotonic() + 75  # longer than any grace period here
         names = {f"soak-{name}" for name in self.values}
         while True:
             left = sorted(self.daemon.stats()["sessions"], key=lambda s: s["id"])
