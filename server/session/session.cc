@@ -140,14 +140,24 @@ absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
 }
 
 absl::StatusOr<uint64_t> Session::AddDownload(SharedBytes bytes) {
+  MemoryCharge charge(options_.account);
+  const absl::Status counted = charge.Add(bytes->size());
   std::lock_guard<std::mutex> lock(bulk_mutex_);
+  // Who has filled their memory may still read it, one tensor at a time.
+  if (!counted.ok() && !downloads_.empty()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[read] ", downloads_.size(),
+                     " results wait to be fetched, and there is no room for "
+                     "another one: ",
+                     counted.message()));
+  }
   if (bulk_bytes_ + bytes->size() > kMaxBulkBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("[read] at most ", kMaxBulkBytes, " bytes may wait. Got ",
                      bytes->size(), " more over ", bulk_bytes_));
   }
   bulk_bytes_ += bytes->size();
-  downloads_[next_download_] = std::move(bytes);
+  downloads_[next_download_] = {std::move(bytes), std::move(charge)};
   return next_download_++;
 }
 
@@ -157,14 +167,21 @@ absl::StatusOr<SharedBytes> Session::FindDownload(uint64_t id) {
   if (it == downloads_.end()) {
     return absl::NotFoundError(absl::StrCat("[read] unknown download ", id));
   }
-  return it->second;
+  return it->second.bytes;
+}
+
+void Session::DropBulk() {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  uploads_.clear();
+  downloads_.clear();
+  bulk_bytes_ = 0;
 }
 
 void Session::DropDownload(uint64_t id) {
   std::lock_guard<std::mutex> lock(bulk_mutex_);
   const auto it = downloads_.find(id);
   if (it == downloads_.end()) return;
-  bulk_bytes_ -= it->second->size();
+  bulk_bytes_ -= it->second.bytes->size();
   downloads_.erase(it);
 }
 
@@ -444,6 +461,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
                         bool local, v1::HelloReply* reply) {
   if (attach) {
     executor_->Reattach(local);
+    DropBulk();
     local_.store(local, std::memory_order_release);
     unacknowledged_.clear();
     unacknowledged_bytes_ = 0;
@@ -492,6 +510,7 @@ void Session::End(const absl::Status& reason) {
                    "%.3f", device_seconds_.load(std::memory_order_relaxed))}});
   HangUp(reason);
   executor_->Clear();
+  DropBulk();
 }
 
 void Session::HangUp(const absl::Status& reason) {

@@ -174,6 +174,7 @@ class Session : public std::enable_shared_from_this<Session>,
     return connection_ != nullptr && sent_events_ < unacknowledged_.size();
   }
   void DropAcknowledged(uint64_t event);
+  void DropBulk();  // what a former client left in uploads and downloads
   // Takes the next batch into current_, if there is one to apply.
   absl::Status TakeBatch();
   void FinishBatch();
@@ -216,12 +217,11 @@ class Session : public std::enable_shared_from_this<Session>,
   // Guards what follows. std::mutex, here and elsewhere in the server: the
   // system's Abseil is not built for ThreadSanitizer.
   mutable std::mutex bulk_mutex_;
-  struct StoredUpload {
+  struct StoredBytes {
     SharedBytes bytes;
     MemoryCharge charge;
   };
-  absl::flat_hash_map<uint64_t, StoredUpload> uploads_;
-  absl::flat_hash_map<uint64_t, SharedBytes> downloads_;
+  absl::flat_hash_map<uint64_t, StoredBytes> uploads_, downloads_;
   uint64_t next_download_ = 1;
   uint64_t bulk_bytes_ = 0;
   std::string credential_;

@@ -30,6 +30,19 @@ def daemon(start_daemon):
     d.stop()
 
 
+@pytest.fixture
+def limited(start_daemon, tmp_path):
+    """Whose users have 64 MiB each."""
+    import holdfast
+
+    config = tmp_path / "config"
+    config.write_text('default_limits { memory: "64MiB" }')
+    daemon = start_daemon(f"--config={config}")
+    yield daemon
+    holdfast.set_default_session(None)
+    daemon.stop()
+
+
 @pytest.fixture(params=["shm", "grpc"])
 def transport(request):
     return request.param

@@ -63,6 +63,18 @@ class Daemon:
         assert self.process.wait(30) == 0
 
 
+def reserved(daemon):
+    """Bytes on the account of the user that has one, with `holdfast limits`."""
+    out = subprocess.run(
+        [sys.executable, "-m", "holdfast", "limits", "unix:" + daemon.socket, "--json"],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    ).stdout
+    (bytes_,) = {int(u["bytes_reserved"]) for u in json.loads(out)["users"]} or {0}
+    return bytes_
+
+
 def start_client(code, address, **popen):
     """A Python program with HOLDFAST_ADDRESS set."""
     return subprocess.Popen(

@@ -2,42 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uploads over gRPC: on their user's account from the first byte to the tensor."""
 
-import json
-import subprocess
-import sys
 import threading
 
 import grpc
 import numpy as np
 import pytest
 import wire
-from programs import wait_until
+from programs import reserved, wait_until
 
 import holdfast
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def limited(start_daemon, tmp_path):
-    config = tmp_path / "config"
-    config.write_text('default_limits { memory: "64MiB" }')
-    daemon = start_daemon(f"--config={config}")
-    yield daemon
-    holdfast.set_default_session(None)
-    daemon.stop()
-
-
-def reserved(daemon):
-    """Bytes on the account of the user that has one."""
-    out = subprocess.run(
-        [sys.executable, "-m", "holdfast", "limits", "unix:" + daemon.socket, "--json"],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    ).stdout
-    (bytes_,) = {int(u["bytes_reserved"]) for u in json.loads(out)["users"]} or {0}
-    return bytes_
 
 
 class Upload:
