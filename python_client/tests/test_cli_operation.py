@@ -198,6 +198,10 @@ def test_doctor_without_a_daemon(tmp_path):
     }
     status, found = diagnose(**nothing)
     assert status == 0 and found["running daemon"]["verdict"] == "note"
+    # A program that was sent to that one starts no other.
+    sent = {"HOLDFAST_ADDRESS": "unix:" + nothing["HOLDFAST_SOCKET"]}
+    status, found = diagnose(**sent)
+    assert status == 1 and "HOLDFAST_ADDRESS" in found["running daemon"]["found"]
     # A file in the socket's place.
     (tmp_path / "none.sock").write_text("")
     status, found = diagnose(**nothing)

@@ -85,11 +85,18 @@ def _running_daemon():
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            yield Finding(
-                "note",
-                "running daemon",
-                f"none at {path} ({error.strerror}): programs start private ones",
-            )
+            none = f"none at {path} ({error.strerror})"
+            if os.environ.get("HOLDFAST_ADDRESS"):
+                yield Finding(
+                    "FAIL",
+                    "running daemon",
+                    f"{none}, which HOLDFAST_ADDRESS names",
+                    "start it (systemctl start holdfastd), or unset the variable: "
+                    "programs then start private ones",
+                )
+                return
+            none += ": programs start private ones"
+            yield Finding("note", "running daemon", none)
             return
         if not stat.S_ISSOCK(mode):
             yield Finding("FAIL", "running daemon", f"{path} is no socket", "remove it")
