@@ -148,6 +148,47 @@ def manifests():
     return {one["kind"]: one for one in yaml.safe_load_all(text)}
 
 
+def misfits(value, kind, models, path):
+    """Where `value` is not of Kubernetes' type `kind`, by the classes that its Python
+    client has from the API's own description."""
+    inner = re.fullmatch(r"(list|dict)[\[(](?:str, )?(.*)[\])]", kind)
+    if inner and inner.group(1) == "list":
+        for i, item in enumerate(value if isinstance(value, list) else []):
+            yield from misfits(item, inner.group(2), models, f"{path}[{i}]")
+    elif inner:
+        for key, item in value.items() if isinstance(value, dict) else []:
+            yield from misfits(item, inner.group(2), models, f"{path}.{key}")
+    elif hasattr(models, kind):
+        model = getattr(models, kind)
+        fields = {name: field for field, name in model.attribute_map.items()}
+        for key, item in value.items():
+            if key not in fields:
+                yield f"{path}.{key}: {kind} has no such field"
+                continue
+            types = model.openapi_types
+            yield from misfits(item, types[fields[key]], models, f"{path}.{key}")
+        try:
+            model(**{fields[key]: item for key, item in value.items() if key in fields})
+        except ValueError as error:  # a field is missing, or must not be this
+            yield f"{path}: {error}"
+    if inner and not isinstance(value, {"list": list, "dict": dict}[inner.group(1)]):
+        yield f"{path}: {kind} instead of {value!r}"
+    plain = {"str": str, "int": int, "bool": bool}.get(kind)
+    if plain and type(value) is not plain:
+        yield f"{path}: {kind} instead of {value!r}"
+
+
+def test_kubernetes_takes_the_manifests():
+    reason = "apt-get install python3-kubernetes"
+    models = pytest.importorskip("kubernetes.client.models", reason=reason)
+    for kind, manifest in manifests().items():
+        assert list(misfits(manifest, f"V1{kind}", models, kind)) == []
+    wrong = {"selector": {}, "template": {"spec": {"containers": [{"image": 7}]}}}
+    found = list(misfits(wrong, "V1DaemonSetSpec", models, "spec"))
+    assert any("str instead of 7" in one for one in found)
+    assert any("`name`" in one for one in found)
+
+
 def test_kubernetes_manifests_fit_together():
     found = manifests()
     assert set(found) == {"Namespace", "DaemonSet", "Service"}
@@ -164,6 +205,12 @@ def test_kubernetes_manifests_fit_together():
         assert port["targetPort"] in ports and port["port"] == ports[port["targetPort"]]
     volumes = {volume["name"] for volume in spec["template"]["spec"]["volumes"]}
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    # What the daemon keeps is on the node, in a folder that it may write to.
+    (before,) = spec["template"]["spec"]["initContainers"]
+    assert {mount["mountPath"] for mount in before["volumeMounts"]} <= mounts
+    user = str(spec["template"]["spec"]["securityContext"]["runAsUser"])
+    assert before["command"].count(user) == 2
     # Its flags are the daemon's, and its ports those of the image.
     known = run(find_daemon(), "--help").stdout
     image = (DEPLOY / "docker/Dockerfile").read_text()
@@ -171,6 +218,7 @@ def test_kubernetes_manifests_fit_together():
         assert f"  {flag.split('=')[0]} " in known
     for port in ports.values():
         assert f":{port}" in image
+    assert f'"--state_dir={before["args"][0]}"' in image
 
 
 # ---- Slurm

@@ -7,7 +7,10 @@ The fresh Debian is made by debootstrap, once: build/debian-root keeps it. The s
 are those of deploy/docker/Dockerfile.
 """
 
+import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 
@@ -44,6 +47,33 @@ wait $daemon
 # Without it, a program starts one of its own.
 unset HOLDFAST_ADDRESS
 python3 -c 'import holdfast; print(holdfast.ones(2).sum().item())'
+"""
+
+
+def as_a_container():
+    """What deploy/docker/Dockerfile does behind the installation, as one script."""
+    text = (ROOT / "deploy/docker/Dockerfile").read_text().replace("\\\n", "")
+    folders = " ; ".join(re.findall(r"install -d -o holdfast [^&\n]*", text))
+    (user,) = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
+    run = json.loads(re.search(r"^ENTRYPOINT (.*)$", text, re.MULTILINE).group(1))
+    check = json.loads(re.search(r"CMD (\[.*\])$", text, re.MULTILINE).group(1))
+    enter = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    run = [*enter, "--no-new-privs", *run, "--allow_anonymous"]
+    socket = next(flag for flag in run if flag.startswith("--socket=")).split("=")[1]
+    return f"""
+{folders}
+{shlex.join(run)} & daemon=$!
+while ! {shlex.join(check)} 2>/dev/null; do kill -0 $daemon; sleep 0.1; done
+export HOLDFAST_ADDRESS=unix:{socket}
+cd /tmp
+python3 -c 'import holdfast; holdfast.publish("x", holdfast.ones(3), durable=True)'
+kill -TERM $daemon
+wait $daemon
+{shlex.join(run)} & daemon=$!
+while ! {shlex.join(check)} 2>/dev/null; do kill -0 $daemon; sleep 0.1; done
+python3 -c 'import holdfast; print(holdfast.lookup("x").sum().item())'
+kill -TERM $daemon
+wait $daemon
 """
 
 
@@ -134,6 +164,10 @@ def test_installed_into_a_fresh_debian(packages, debian):
     assert total == "2.0"
     events = [line for line in used.stderr.splitlines() if '"event":"opened"' in line]
     assert events and '"trace_id":"' in events[0]
+
+    container = inside(debian, as_a_container())
+    assert container.returncode == 0, container.stdout + container.stderr
+    assert container.stdout.splitlines()[-1] == "3.0"
 
     # Settings survive removal, nothing survives a purge.
     assert inside(debian, "dpkg -r holdfast-server python3-holdfast").returncode == 0
