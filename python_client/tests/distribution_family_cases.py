@@ -8,8 +8,24 @@ import numpy as np
 
 from distribution_cases import CASES as COMMON
 from distribution_cases import PAIRS as COMMON_PAIRS
-from distribution_cases import PROBS, UNIT, case, positive, real, simplex
+from distribution_cases import (
+    PROBS,
+    UNIT,
+    case,
+    covariance,
+    positive,
+    real,
+    rng,
+    simplex,
+)
 
+CORRELATIONS = np.array(
+    [
+        [[1, 0.5, -0.3], [0.5, 1, 0.2], [-0.3, 0.2, 1]],
+        [[1, 0.0, 0.9], [0.0, 1, 0.1], [0.9, 0.1, 1]],
+        [[1, 0.0, 0.0], [0.0, 1, 0.0], [0.0, 0.0, 1]],
+    ]
+)
 SHAPES = np.array([0.7, 1.0, 2.5, 6.0])
 
 CASES = [
@@ -91,6 +107,56 @@ CASES = [
         [real(3), real(2, 3, 2), positive(3)],
         real(4, 2, 3),
     ),
+    case(
+        "FisherSnedecor",
+        lambda D, a, b: D.FisherSnedecor(a, b),
+        [np.array([0.7, 3.0, 5.0]), np.array([11.0, 12.0, 20.0])],
+        positive(5, 3),
+    ),
+    case(
+        "NegativeBinomial_probs",
+        lambda D, n, p: D.NegativeBinomial(n, p),
+        [np.array([1.0, 2.5, 7.0, 0.4]), np.array([0.1, 0.4, 0.6, 0.3])],
+        rng.integers(0, 9, (5, 4)),
+        discrete=True,
+    ),
+    case(
+        "NegativeBinomial_logits",
+        lambda D, x: D.NegativeBinomial(3.0, logits=x),
+        [real(4) - 1],
+        rng.integers(0, 9, (5, 4)),
+        discrete=True,
+    ),
+    case(
+        "LogisticNormal",
+        lambda D, a, b: D.LogisticNormal(a, b),
+        [real(2, 3), positive(3)],
+        simplex(5, 2, 4),
+    ),
+    case(
+        "LKJCholesky",
+        lambda D, c: D.LKJCholesky(3, c),
+        [np.array([0.7, 1.0, 4.0])],
+        np.linalg.cholesky(CORRELATIONS),
+    ),
+    case(
+        "Wishart_covariance",
+        lambda D, n, c: D.Wishart(n, c),
+        [np.array([4.5, 8.0]), covariance(2, 3, 3)],
+        covariance(4, 2, 3, 3),
+    ),
+    case(
+        "Wishart_tril",
+        lambda D, c: D.Wishart(5.0, scale_tril=c.tril()),
+        [np.linalg.cholesky(covariance(3, 3))],
+        covariance(4, 3, 3),
+    ),
+    case(
+        "Wishart_precision",
+        lambda D, n, c: D.Wishart(n, precision_matrix=c),
+        [np.array(6.5), covariance(2, 2)],
+        covariance(4, 2, 2),
+    ),
 ]
 NAMES = [c.name for c in CASES]
 
@@ -138,6 +204,10 @@ PAIRS = {
         )
         for name in ("beta", "exponential", "gamma", "gumbel", "laplace", "normal")
     },
+    "wishart_wishart": lambda D, t: (
+        D.Wishart(t(4.5), t([[2.0, 0.5], [0.5, 1.0]])),
+        D.Wishart(t(3.5), scale_tril=t([[1.0, 0.0], [-0.5, 2.0]])),
+    ),
     "pareto_pareto": lambda D, t: (
         _pareto(D, t),
         D.Pareto(t([1.0, 0.3, 3.0]), t([1.5, 0.8, 0.5])),

@@ -8,7 +8,6 @@ from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.dirichlet import Dirichlet
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.gamma_sampling import require_constant
 from holdfast.distributions.parameters import broadcast_all
 
 _ops = _C.ops
@@ -17,7 +16,7 @@ Size = _C.Size
 
 class Beta(ExponentialFamily):
     """Beta numbers in (0, 1) of the shapes concentration1 and concentration0, both
-    > 0. rsample() raises NotImplementedError where they require gradients."""
+    > 0."""
 
     arg_constraints = {
         "concentration1": constraints.positive,
@@ -61,7 +60,6 @@ class Beta(ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
 
     def rsample(self, sample_shape=()):
-        require_constant(type(self).__name__, self._dirichlet.concentration)
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value):

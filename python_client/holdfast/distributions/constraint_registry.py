@@ -109,6 +109,24 @@ def _transform_to_simplex(constraint):
     return transforms.SoftmaxTransform()
 
 
+@_register(constraints.corr_cholesky)
+def _to_corr_cholesky(constraint):
+    return transforms.CorrCholeskyTransform()
+
+
+for _registry in (biject_to, transform_to):
+
+    @_registry.register(constraints.cat)
+    def _to_cat(constraint, _registry=_registry):
+        parts = [_registry(c) for c in constraint.cseq]
+        return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
+
+    @_registry.register(constraints.stack)
+    def _to_stack(constraint, _registry=_registry):
+        parts = [_registry(c) for c in constraint.cseq]
+        return transforms.StackTransform(parts, constraint.dim)
+
+
 @transform_to.register(constraints.lower_cholesky)
 def _transform_to_lower_cholesky(constraint):
     return transforms.LowerCholeskyTransform()

@@ -9,6 +9,9 @@ without arguments (`positive`) are instances.
 """
 
 from holdfast import _C
+from holdfast.distributions.constraint import Constraint
+from holdfast.distributions.sequence_constraints import cat, stack
+from holdfast.dtypes import finfo
 from holdfast.elementwise import isclose
 from holdfast.missing import module_getattr
 
@@ -16,7 +19,9 @@ _ops = _C.ops
 
 __all__ = [
     "boolean",
+    "cat",
     "Constraint",
+    "corr_cholesky",
     "dependent",
     "dependent_property",
     "greater_than",
@@ -36,28 +41,15 @@ __all__ = [
     "positive",
     "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
     "square",
+    "stack",
     "symmetric",
     "unit_interval",
 ]
-
-
-class Constraint:
-    """A set. `event_dim` dimensions, the last ones, make one element of it."""
-
-    is_discrete = False
-    event_dim = 0
-
-    def check(self, value):
-        """True where value is in the set: a bool tensor of the shape of value
-        without its last event_dim dimensions."""
-        raise NotImplementedError
-
-    def __repr__(self):
-        return self.__class__.__name__.strip("_") + "()"
 
 
 class _Dependent(Constraint):
@@ -335,6 +327,16 @@ class _LowerCholesky(Constraint):
         return _ops.logical_and(lower_triangular.check(value), _ops.all(diagonal, -1))
 
 
+class _CorrCholesky(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        close = 10 * value.shape[-1] * finfo(value.dtype).eps
+        norm = _ops.sqrt(_ops.sum(value.detach() ** 2, -1))
+        unit = _ops.all(_ops.abs(norm - 1) <= close, -1)
+        return _ops.logical_and(lower_cholesky.check(value), unit)
+
+
 class _Square(Constraint):
     event_dim = 2
 
@@ -351,6 +353,9 @@ class _Symmetric(_Square):
 
 
 class _PositiveDefinite(_Symmetric):
+    def _allows(self, eigenvalues):
+        return eigenvalues > 0
+
     def check(self, value):
         symmetric_ones = _Symmetric.check(self, value)
         if value.shape[-2] != value.shape[-1]:
@@ -358,11 +363,17 @@ class _PositiveDefinite(_Symmetric):
         # Eigenvalues and not a Cholesky factor: what is not definite is an answer
         # here, and no error. NaN would be one, so it is taken away before.
         safe = _ops.where(_ops.isfinite(value), value.detach(), 0.0)
-        positive_ones = _ops.all(_ops.linalg_eigvalsh(safe) > 0, -1)
+        positive_ones = _ops.all(self._allows(_ops.linalg_eigvalsh(safe)), -1)
         return symmetric_ones & positive_ones & _ops.all(_ops.isfinite(value), [-2, -1])
 
 
+class _PositiveSemidefinite(_PositiveDefinite):
+    def _allows(self, eigenvalues):
+        return eigenvalues >= 0
+
+
 boolean = _Boolean()
+corr_cholesky = _CorrCholesky()
 dependent = _Dependent()
 lower_cholesky = _LowerCholesky()
 lower_triangular = _LowerTriangular()
@@ -370,6 +381,7 @@ nonnegative_integer = _IntegerGreaterThan(0)
 one_hot = _OneHot()
 positive = greater_than(0.0)
 positive_definite = _PositiveDefinite()
+positive_semidefinite = _PositiveSemidefinite()
 positive_integer = _IntegerGreaterThan(1)
 nonnegative = greater_than_eq(0.0)
 real = _Real()

@@ -7,15 +7,14 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.gamma_sampling import log_gamma, require_constant
+from holdfast.distributions.gamma_sampling import log_gamma
 
 _ops = _C.ops
 Size = _C.Size
 
 
 class Dirichlet(ExponentialFamily):
-    """Probability vectors [K] of concentration > 0, [..., K]. rsample() raises
-    NotImplementedError where concentration requires a gradient."""
+    """Probability vectors [K] of concentration > 0, [..., K]."""
 
     arg_constraints = {
         "concentration": constraints.independent(constraints.positive, 1)
@@ -64,13 +63,11 @@ class Dirichlet(ExponentialFamily):
         )
 
     def rsample(self, sample_shape=()):
-        require_constant(type(self).__name__, self.concentration)
-        with holdfast.no_grad():
-            shape = self._extended_shape(sample_shape)
-            # Of logarithms, since all K numbers may be too small to divide.
-            parts = _ops.softmax(log_gamma(self.concentration.expand(shape)), -1)
-            parts = _ops.to(parts, self.concentration.dtype)
-            return _ops.clamp(parts, holdfast.finfo(parts.dtype).tiny, None)
+        shape = self._extended_shape(sample_shape)
+        # Of logarithms, since all K numbers may be too small to divide.
+        parts = _ops.softmax(log_gamma(self.concentration.expand(shape)), -1)
+        parts = _ops.to(parts, self.concentration.dtype)
+        return _ops.clamp(parts, holdfast.finfo(parts.dtype).tiny, None)
 
     def log_prob(self, value):
         if self._validate_args:

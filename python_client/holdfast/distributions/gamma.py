@@ -7,15 +7,15 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.gamma_sampling import require_constant, standard_gamma
+from holdfast.distributions.gamma_sampling import standard_gamma
+from holdfast.distributions.gamma_series import incomplete_gamma
 from holdfast.distributions.parameters import broadcast_scalars
 
 _ops = _C.ops
 
 
 class Gamma(ExponentialFamily):
-    """Gamma numbers of shape concentration > 0 and rate > 0. rsample() has
-    gradients with respect to rate; NotImplementedError for concentration's."""
+    """Gamma numbers of shape concentration > 0 and rate > 0."""
 
     arg_constraints = {
         "concentration": constraints.positive,
@@ -44,7 +44,6 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate**2
 
     def rsample(self, sample_shape=()):
-        require_constant(type(self).__name__, self.concentration)
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape)) / self.rate
         # 0 has no logarithm.
@@ -60,6 +59,13 @@ class Gamma(ExponentialFamily):
             - self.rate * value
             - _ops.lgamma(self.concentration)
         )
+
+    def cdf(self, value):
+        value = holdfast.as_tensor(value, dtype=self.rate.dtype)
+        if self._validate_args:
+            self._validate_sample(value)
+        a, x = holdfast.broadcast_tensors(self.concentration, self.rate * value)
+        return _ops.to(incomplete_gamma(a, x), x.dtype)
 
     def entropy(self):
         return (

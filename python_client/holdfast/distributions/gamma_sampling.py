@@ -3,8 +3,11 @@
 
 """Gamma random numbers, by Marsaglia & Tsang (2000)."""
 
-import holdfast
+import math
+
 from holdfast import _C
+from holdfast.autograd.function import Function, once_differentiable
+from holdfast.distributions.gamma_series import log_gamma_slope
 
 _ops = _C.ops
 
@@ -24,21 +27,37 @@ def _proposals(shape):
 
 
 def standard_gamma(concentration):
-    """Gamma random numbers of rate 1 in the shape and type of `concentration`,
-    outside the graph. NaN where concentration is negative or NaN.
+    """Gamma random numbers of rate 1 in the shape and type of `concentration`, with
+    gradients to it. NaN where concentration is negative or NaN.
 
     Computed in float64. More than 95% of proposals count; the rest are drawn
     again, each round waiting for how many there are.
     """
-    with holdfast.no_grad():
-        return _ops.to(log_gamma(concentration).exp(), concentration.dtype)
+    return _ops.to(log_gamma(concentration).exp(), concentration.dtype)
 
 
 def log_gamma(concentration):
     """The logarithms of standard_gamma()'s numbers in float64, which are finite
     where the numbers are too small for any type."""
+    return _LogGamma.apply(_ops.to(concentration, _C.float64))
+
+
+class _LogGamma(Function):
+    @staticmethod
+    def forward(ctx, concentration):
+        drawn = _draw(concentration)
+        ctx.save_for_backward(concentration, drawn)
+        return drawn
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        return gradient * log_gamma_slope(*ctx.saved_tensors)
+
+
+def _draw(concentration):
     shape = tuple(concentration.shape)
-    alpha = concentration.detach().to(_C.float64).reshape((-1,))
+    alpha = concentration.reshape((-1,))
     # A number of shape a + 1 times uniform^(1/a) has shape a.
     small = _ops.lt(alpha, 1)
     raised = _ops.where(small, alpha + 1, alpha)
@@ -52,14 +71,4 @@ def log_gamma(concentration):
         accepted[rejected] = counts
     uniform = 1 - _ops.rand(tuple(alpha.shape), dtype=_C.float64)
     boost = _ops.where(small, _ops.log(uniform) / alpha, 0.0)
-    return _ops.where(valid, _ops.log(result) + boost, holdfast.nan).reshape(shape)
-
-
-def require_constant(distribution, *parameters):
-    """NotImplementedError where a gradient would have to flow to a shape parameter
-    of gamma numbers."""
-    if holdfast.is_grad_enabled() and any(p.requires_grad for p in parameters):
-        raise holdfast.errors.UnsupportedError(
-            f"holdfast has no gradient of {distribution}.rsample() with respect to "
-            "its shape parameters; use sample(), or detach them."
-        )
+    return _ops.where(valid, _ops.log(result) + boost, math.nan).reshape(shape)

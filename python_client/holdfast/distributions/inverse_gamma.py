@@ -16,7 +16,7 @@ _ops = _C.ops
 
 class InverseGamma(TransformedDistribution):
     """1 / X for X gamma of shape concentration > 0 and rate > 0, which broadcast to
-    the batch. rsample() has gradients as Gamma's, cdf() is missing as there."""
+    the batch."""
 
     arg_constraints = {
         "concentration": constraints.positive,

@@ -32,6 +32,7 @@ from holdfast.distributions.parameters import EULER, sum_rightmost
 from holdfast.distributions.poisson import Poisson
 from holdfast.distributions.transformed_distribution import TransformedDistribution
 from holdfast.distributions.uniform import Uniform
+from holdfast.distributions.wishart import Wishart
 from holdfast.nn.functional import softplus
 
 _ops = _C.ops
@@ -207,3 +208,8 @@ def _uniform(p, q):
     outside = (q.low > p.low) | (q.high < p.high)
     ratio = (q.high - q.low) / (p.high - p.low)
     return _ops.where(outside, math.inf, _ops.log(ratio))
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p, q):
+    return p._divergence(q)

@@ -8,15 +8,14 @@ import math
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
-from holdfast.distributions.gamma_sampling import require_constant, standard_gamma
+from holdfast.distributions.gamma_sampling import standard_gamma
 from holdfast.distributions.parameters import broadcast_scalars, standard_normal
 
 _ops = _C.ops
 
 
 class StudentT(Distribution):
-    """loc + scale * t, t of df > 0 degrees of freedom. rsample() has gradients with
-    respect to loc and scale; NotImplementedError for df's."""
+    """loc + scale * t, t of df > 0 degrees of freedom."""
 
     arg_constraints = {
         "df": constraints.positive,
@@ -48,7 +47,6 @@ class StudentT(Distribution):
         return _ops.where(self.df > 1, result, math.nan)
 
     def rsample(self, sample_shape=()):
-        require_constant("StudentT", self.df)
         shape = self._extended_shape(sample_shape)
         half = (0.5 * self.df).expand(shape)
         normal = standard_normal(shape, self.df)

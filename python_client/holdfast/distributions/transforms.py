@@ -10,12 +10,18 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.parameters import broadcast_all, sum_rightmost
+from holdfast.distributions.sequence_transforms import (
+    CatTransform,
+    ReshapeTransform,
+    StackTransform,
+)
 from holdfast.distributions.transform import (
     ComposeTransform,
     IndependentTransform,
     Transform,
 )
 from holdfast.distributions.vector_transforms import (
+    CorrCholeskyTransform,
     LowerCholeskyTransform,
     StickBreakingTransform,
 )
@@ -27,15 +33,20 @@ _ops = _C.ops
 __all__ = [
     "AbsTransform",
     "AffineTransform",
+    "CatTransform",
     "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
     "ExpTransform",
     "identity_transform",
     "IndependentTransform",
     "LowerCholeskyTransform",
     "PowerTransform",
+    "ReshapeTransform",
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
     "StickBreakingTransform",
     "TanhTransform",
     "Transform",
@@ -263,6 +274,36 @@ class AffineTransform(Transform):
 
     def inverse_shape(self, shape):
         return _broadcast(shape, self.loc, self.scale)
+
+
+class CumulativeDistributionTransform(Transform):
+    """y = distribution.cdf(x), of a distribution of numbers."""
+
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = 1
+
+    def __init__(self, distribution, cache_size=0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self):
+        return self.distribution.support
+
+    def with_cache(self, cache_size=1):
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size)
+
+    def _call(self, x):
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y):
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        return self.distribution.log_prob(x)
 
 
 identity_transform = ComposeTransform([])
