@@ -62,13 +62,16 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
 }
 
 Executor::~Executor() {
-  Clear();
+  // This may be any thread, such as a transport's that let go last. What
+  // sessions share is the worker's, and was let go when this session ended.
+  if (client_life_ != nullptr) Clear();
   device_->DestroyStream(options_.stream);
 }
 
 void Executor::Clear() {
   kept_.clear();
   DropHandles();
+  client_life_.reset();  // no client comes any more
   memory_.ReleaseCached();
   guard_.ReleaseCached();
   if (staging_) staging_->memory().ReleaseCached();
