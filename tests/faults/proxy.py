@@ -24,6 +24,7 @@ class Proxy:
         self.silent = False
         self._unanswered = []
         self._open = set()
+        self._forgotten = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
@@ -60,6 +61,8 @@ class Proxy:
                 data = source.recv(65536)
                 if not data:
                     break
+                if pair in self._forgotten:
+                    continue
                 if source is pair[0]:
                     self.bytes += len(data)
                     sent += len(data)
@@ -96,6 +99,12 @@ class Proxy:
         self.cuts += len(pairs)
         for pair in pairs:
             self._reset(pair)
+
+    def forget(self):
+        """What is open stays open, and nothing comes through any more: as where an
+        address translator has lost its table."""
+        with self._lock:
+            self._forgotten |= self._open
 
     def close(self):
         # close() alone would leave the port open while accept() waits on it.

@@ -87,6 +87,21 @@ def test_a_connection_that_is_gone_on_waking(daemon, digest, grace):
     wait_until(lambda: not sessions(daemon), 30, "no session is left")
 
 
+def test_a_connection_that_is_half_open_on_waking(daemon, digest):
+    """Neither side was told. The client finds out by itself, and takes its session over
+    from the connection that the daemon still believes in."""
+    proxy = Proxy(daemon.listen)
+    client = start(daemon, proxy.address, 60)
+    os.kill(client.pid, signal.SIGSTOP)
+    proxy.forget()
+    time.sleep(3)
+    assert [s["connected"] for s in sessions(daemon)] == [True]
+    os.kill(client.pid, signal.SIGCONT)
+    assert finish(client) == digest
+    wait_until(lambda: not sessions(daemon), 30, "no session is left")
+    proxy.close()
+
+
 def test_others_do_not_notice(daemon):
     client = start(daemon, daemon.listen, 60)
     os.kill(client.pid, signal.SIGSTOP)
