@@ -61,8 +61,8 @@ CLIENTS = {
     "a publisher": """
         torch.connect(local)
         while more():
-            torch.publish("eight", {"v": torch.full((3000,), float(rounds)), "n": rounds},
-                          durable=rounds % 2 == 0)
+            values = {"v": torch.full((3000,), float(rounds)), "n": rounds}
+            torch.publish("eight", values, durable=rounds % 2 == 0)
             if rounds % 7 == 0:
                 torch.unpublish("eight")
         """,
