@@ -7,7 +7,6 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, function, method, overload
-from holdfast.errors import UnsupportedError
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -136,26 +135,41 @@ _PARTS = {_C.complex64: _C.float32, _C.complex128: _C.float64}
 
 
 def _view_as_type(input, dtype):
-    """The same memory as elements of another type: complex numbers as their parts."""
+    """The same memory as elements of another type. Complex numbers as their parts and
+    back are differentiable; everything else is outside the graph, and waits."""
     shape, own = tuple(input.shape), input.dtype
     if dtype == own:
         return _ops.view(input, shape)
-    if _PARTS.get(own) != dtype and _PARTS.get(dtype) != own:
-        raise UnsupportedError(
-            f"[view] {own} as {dtype}: a view's type can be its input's own, or a "
-            "complex one's parts and back. To copy: from_numpy(x.numpy().view(...))"
-        )
-    sizes = f"to view {own} as {dtype} (different element sizes)"
+    sizes, strides, offset = _as_type(input, dtype)
+    if _PARTS.get(own) == dtype:
+        return _ops.view(_ops.view_as_real(input), sizes)
+    if _PARTS.get(dtype) == own:
+        return _ops.view_as_complex(_ops.view(input, (*sizes, 2)))
+    return _C.open_shared(_C.share(input, False), dtype, sizes, strides, offset, False)
+
+
+def _as_type(input, dtype):
+    """(sizes, strides, offset) of the view; RuntimeError where there is none."""
+    shape, strides = tuple(input.shape), tuple(input.stride())
+    own, offset = input.dtype, input.storage_offset()
+    if dtype.itemsize == own.itemsize:
+        return shape, strides, offset
+    why = f"to view {own} as {dtype} (different element sizes)"
     if not shape:
-        raise RuntimeError(f"self.dim() cannot be 0 {sizes}")
-    if input.stride(-1) != 1:
-        raise RuntimeError(
-            f"self.stride(-1) must be 1 {sizes}, but got {input.stride(-1)}"
-        )
-    if own in _PARTS:
-        return _ops.view(_ops.view_as_real(input), (*shape[:-1], 2 * shape[-1]))
-    if shape[-1] % 2:
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by 2 {sizes}, but got {shape[-1]}"
-        )
-    return _ops.view_as_complex(_ops.view(input, (*shape[:-1], shape[-1] // 2, 2)))
+        raise RuntimeError(f"self.dim() cannot be 0 {why}")
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {why}, but got {strides[-1]}")
+    if dtype.itemsize < own.itemsize:
+        times = own.itemsize // dtype.itemsize
+        wide = tuple(s * times for s in strides[:-1])
+        return (*shape[:-1], shape[-1] * times), (*wide, 1), offset * times
+    parts = dtype.itemsize // own.itemsize
+    numbers = [("size(-1)", shape[-1]), ("storage_offset()", offset)]
+    numbers += [(f"stride({i})", s) for i, s in enumerate(strides[:-1])]
+    for name, number in numbers:
+        if number % parts:
+            raise RuntimeError(
+                f"self.{name} must be divisible by {parts} {why}, but got {number}"
+            )
+    narrow = tuple(s // parts for s in strides[:-1])
+    return (*shape[:-1], shape[-1] // parts), (*narrow, 1), offset // parts

@@ -155,7 +155,13 @@ def times_log(input, other, log, pole):
     far = _ops.logical_or(_ops.le(other, pole), _ops.eq(other, math.inf))
     nothing = _ops.logical_and(_ops.eq(input, 0), far)
     # Also without a gradient there, as in PyTorch.
-    return _ops.mul(input, log(_ops.where(nothing, pole + 1.0, other)))
+    logs = log(_ops.where(nothing, pole + 1.0, other))
+    if other.requires_grad and _C.is_grad_enabled():
+        # But for 0 at the pole, whose slope is 0 / 0: a root's, times 0.
+        pole_itself = _ops.logical_and(nothing, _ops.eq(other, pole))
+        root = _ops.sqrt(_ops.where(pole_itself, other - pole, 1.0))
+        logs = _ops.where(pole_itself, root, logs)
+    return _ops.mul(input, logs)
 
 
 @both(out=True)
@@ -207,10 +213,21 @@ def _clamp(input, min=None, max=None, *, inplace_=False):
         raise TypeError("clamp() takes numbers or tensors as min and max")
     result = input
     if min is not None:
-        result = _ops.maximum(result, min)
+        result = _bounded(result, min, _ops.maximum, _ops.lt)
     if max is not None:
-        result = _ops.minimum(result, max)
+        result = _bounded(result, max, _ops.minimum, _ops.gt)
     return _finish(result, input, inplace_)
+
+
+def _bounded(input, bound, choose, beyond):
+    differentiated = isinstance(bound, Tensor) and bound.requires_grad
+    if not _C.is_grad_enabled() or not (differentiated or input.requires_grad):
+        return choose(input, bound)
+    # Of two equal ones the input has the whole gradient; minimum() would share it.
+    dtype = result_type(input, bound)
+    where = _ops.logical_or(beyond(input, bound), _ops.ne(bound, bound))
+    bound = bound if isinstance(bound, Tensor) else _C.tensor(bound)
+    return _ops.where(where, _ops.to(bound, dtype), _ops.to(input, dtype))
 
 
 _alias("clamp", "clip")

@@ -120,7 +120,8 @@ def entr(input):
     """-x log(x), 0 at 0, -inf below (the terms of an entropy)."""
     inside = _ops.gt(input, 0)
     safe = _ops.where(inside, input, 1.0)
-    outside = _ops.where(_ops.lt(input, 0), -math.inf, 0.0 * input)
+    # The root is 0 at 0, with the infinite slope of x log(x).
+    outside = _ops.where(_ops.lt(input, 0), -math.inf, _ops.sqrt(input))
     return _ops.where(inside, -safe * _ops.log(safe), outside)
 
 

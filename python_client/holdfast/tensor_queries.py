@@ -51,6 +51,17 @@ def resolve_neg(input):
 
 
 @method
+def data_ptr(self):
+    """An integer that tensors share whose elements begin at the same place of the
+    same memory, as long as one of them lives; 0 without elements. It is no address:
+    the memory is the daemon's."""
+    if not self.numel():
+        return 0
+    # Storages lie further apart than any is long.
+    return (self._storage_id << 46) + self.storage_offset() * self.dtype.itemsize
+
+
+@method
 def get_device(self):
     """The GPU's number, -1 on the CPU."""
     return self.device.index or 0 if self.device.type == "cuda" else -1

@@ -238,7 +238,9 @@ def kl_div(
     else:
         # 0 log 0 is 0.
         positive = target > 0
-        logs = holdfast.where(positive, target, 1.0).log()
+        # A target that is differentiated has no gradient at 0: NaN, as in PyTorch.
+        safe = target if target.requires_grad else holdfast.where(positive, target, 1.0)
+        logs = safe.log()
         loss = holdfast.where(positive, target * (logs - input), -target * input)
     if reduction == "batchmean":
         return loss.sum() / input.shape[0]
