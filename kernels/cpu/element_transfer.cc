@@ -62,11 +62,37 @@ HOLDFAST_INLINE void ForEachRow(const StridedRuns& runs, int64_t begin,
   }
 }
 
+// `count` times `value`, of the `room` elements that are yet to be written:
+// short runs go beyond their end, in whole vectors.
+template <typename T>
+HOLDFAST_INLINE void FillRow(T* to, T value, int64_t count, int64_t room) {
+  constexpr int64_t kChunk = 64 / sizeof(T);
+  if (count <= 8 * kChunk && count + kChunk <= room) {
+    for (int64_t i = 0; i < count; i += kChunk) {
+      for (int64_t j = 0; j < kChunk; ++j) to[i + j] = value;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) to[i] = value;
+}
+
 template <typename From, typename To>
 struct Gather {
   static HOLDFAST_INLINE void Run(const From* view, const StridedRuns* runs,
                                   int64_t begin, int64_t n, To* out) {
     const int64_t stride = runs->rank == 0 ? 1 : runs->strides[runs->rank - 1];
+    if (stride == 0) {
+      // A loop of its own: its runs are over before the choice between several
+      // would be made.
+      ForEachRow(*runs, begin, n,
+                 [&](int64_t offset, int64_t position, int64_t count)
+                     HOLDFAST_INLINE_LAMBDA {
+                       FillRow(out + position,
+                               Convert<To>(LoadElement(view + offset)), count,
+                               n - position);
+                     });
+      return;
+    }
     ForEachRow(*runs, begin, n,
                [&](int64_t offset, int64_t position, int64_t count)
                    HOLDFAST_INLINE_LAMBDA {
@@ -77,9 +103,6 @@ struct Gather {
                        for (int64_t i = 0; i < count; ++i) {
                          to[i] = Convert<To>(LoadElement(in + i));
                        }
-                     } else if (stride == 0) {
-                       const To value = Convert<To>(LoadElement(in));
-                       for (int64_t i = 0; i < count; ++i) to[i] = value;
                      } else {
 #pragma GCC ivdep
                        for (int64_t i = 0; i < count; ++i) {

@@ -13,15 +13,17 @@
 namespace holdfast {
 namespace {
 
-template <typename Block>
+// Calls block(begin, n, loaded); `loaded` is the thread's own, one per input.
+template <int kInputs, typename Block>
 void ForEachBlock(const KernelContext& context, const StridedLoop& walk,
                   Block block) {
   ParallelFor(
       context, walk.numel(), kElementwiseGrain,
       [&](int64_t begin, int64_t end) {
+        LoadedBlock loaded[kInputs];
         for (int64_t i = begin, n; i < end; i += n) {
           n = walk.BlockSize(i, end);
-          block(i, n);
+          block(i, n, loaded);
         }
       },
       kBlock);
@@ -124,10 +126,10 @@ absl::Status RunUnary(const ElementwiseTable<UnaryLoop>& table,
     return absl::OkStatus();
   }
   const StridedLoop walk({out[0], in[0]});
-  ForEachBlock(context, walk, [&](int64_t i, int64_t count) {
-    BlockBuffer from, to;
+  ForEachBlock<1>(context, walk, [&](int64_t i, int64_t count, LoadedBlock* a) {
+    BlockBuffer to;
     void* target = walk.Target(0, result, i, &to);
-    loop(walk.Load(1, type, i, count, &from), target, count);
+    loop(walk.Load(1, type, i, count, a), target, count);
     walk.Store(0, result, i, count, target);
   });
   return absl::OkStatus();
@@ -168,13 +170,14 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
     }
   }
   const StridedLoop walk({out[0], in[0], in[1]});
-  ForEachBlock(context, walk, [&](int64_t i, int64_t count) {
-    BlockBuffer from_a, from_b, to;
-    void* target = walk.Target(0, result, i, &to);
-    loop(walk.Load(1, type, i, count, &from_a),
-         walk.Load(2, type, i, count, &from_b), target, count);
-    walk.Store(0, result, i, count, target);
-  });
+  ForEachBlock<2>(
+      context, walk, [&](int64_t i, int64_t count, LoadedBlock* loaded) {
+        BlockBuffer to;
+        void* target = walk.Target(0, result, i, &to);
+        loop(walk.Load(1, type, i, count, &loaded[0]),
+             walk.Load(2, type, i, count, &loaded[1]), target, count);
+        walk.Store(0, result, i, count, target);
+      });
   return absl::OkStatus();
 }
 

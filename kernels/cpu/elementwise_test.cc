@@ -394,6 +394,18 @@ TEST(BinaryTest, SizesAndScalars) {
     CheckBinary(op, a, column, "column");
     CheckBinary(op, column, row, "outer");
     CheckBinary(op, MakeTransposed(type, {0, 4}), row.Slice(0, 0, 4), "empty");
+    // Short ones, more than a block's worth and several to a block.
+    for (int64_t n : {2, 3, 10, 33, 300}) {
+      const TestTensor x(type, {70, 5, n}), last(type, {n}),
+          middle(type, {5, 1}), both(type, {5, n}), first(type, {70, 1, 1});
+      Fill(x, 1, false);
+      for (const TestTensor& t : {last, middle, both, first}) Fill(t, 2, true);
+      CheckBinary(op, x, last, "short rows");
+      CheckBinary(op, x, middle, "short columns");
+      CheckBinary(op, x, both, "a matrix repeated");
+      CheckBinary(op, x, first, "one of each");
+      CheckBinary(op, first, both, "outer of short rows");
+    }
   }
 }
 

@@ -17,8 +17,10 @@ IndexLoops MakeIndexLoops(absl::Span<const int64_t> shape, int dim,
   loops.data_size = scalar ? 1 : data.shape[dim];
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
     const int64_t size = shape[d];
+    if (size == 1) continue;
+    const int last = static_cast<int>(loops.shape.size()) - 1;
     const int64_t data_stride = d == dim || scalar ? 0 : data.strides[d];
-    if (d > 0 && d != dim && d - 1 != dim &&
+    if (last >= 0 && d != dim && last != loops.dim &&
         loops.data.back() == data_stride * size &&
         loops.index.back() == index[d] * size &&
         loops.other.back() == other[d] * size) {
@@ -28,7 +30,7 @@ IndexLoops MakeIndexLoops(absl::Span<const int64_t> shape, int dim,
       loops.other.back() = other[d];
       continue;
     }
-    if (d == dim) loops.dim = static_cast<int>(loops.shape.size());
+    if (d == dim) loops.dim = last + 1;
     loops.shape.push_back(size);
     loops.data.push_back(data_stride);
     loops.index.push_back(index[d]);

@@ -23,9 +23,9 @@
 namespace holdfast {
 
 struct IndexLoops {
-  Dims shape;               // never empty: rank 0 becomes [1]
+  Dims shape;               // never empty: one element becomes [1]
   Dims data, index, other;  // strides; data[dim] is 0
-  int dim = 0;
+  int dim = -1;             // -1: of size 1, and left out
   int64_t data_stride = 0;  // of `data` along dim
   int64_t data_size = 0;    // indices are below this
 
@@ -33,7 +33,8 @@ struct IndexLoops {
 };
 
 // Loops over `shape`. `index` and `other` hold strides for it, `data` is the
-// indexed tensor. Dimensions that step through all three as one are merged.
+// indexed tensor. Dimensions that step through all three as one are merged,
+// those of size 1 left out: an inner loop of one element is all overhead.
 IndexLoops MakeIndexLoops(absl::Span<const int64_t> shape, int dim,
                           const TensorSpec& data,
                           absl::Span<const int64_t> index,

@@ -43,10 +43,14 @@ double Plus(DType dtype, double a, double b) {
 
 TEST(IndexTest, GatherAndScatterEveryLayout) {
   for (DType dtype : kTypes) {
-    for (const Dims& size : {Dims{3, 5, 7}, Dims{20, 30, 40}}) {
+    for (const Dims& size :
+         {Dims{3, 5, 7}, Dims{20, 30, 40}, Dims{4, 1, 6}, Dims{1, 5, 1}}) {
       for (const TestTensor& x : Layouts(dtype, size[0], size[1], size[2])) {
-        for (int64_t dim : {0, 1, 2}) {
-          const Dims shape = IndexShape(size, dim);
+        for (int64_t i = 0; i < 6; ++i) {
+          const int64_t dim = i % 3;
+          const bool one = i > 2;  // one index along dim
+          Dims shape = IndexShape(size, dim);
+          if (one) shape[dim] = 1;
           TestTensor index = RandomIndex(shape, size[dim]);
           const TestTensor src = Random(dtype, shape, 3);
           if (dim == 1)

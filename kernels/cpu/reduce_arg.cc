@@ -44,14 +44,23 @@ struct ArgRowBody {
       if (!Beats<Acc, kMax>(extreme, best.value)) continue;
       best.value = extreme;
       int64_t j = i;
-      while (!(R::One(p[j]) == extreme) &&
-             !((R::One(p[j]) != R::One(p[j])) & (extreme != extreme))) {
-        ++j;
-      }
+      constexpr int64_t kSome = 16;
+      while (j + kSome <= stop && !AnyIs(p + j, kSome, extreme)) j += kSome;
+      while (j < stop - 1 && !AnyIs(p + j, 1, extreme)) ++j;
       best.index = j;
     }
     *found = best;
     return 0;
+  }
+
+  // Without a branch per element.
+  static HOLDFAST_INLINE bool AnyIs(const T* p, int64_t n, Acc value) {
+    int any = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      const Acc x = R::One(p[j]);
+      any |= (x == value) | ((x != x) & (value != value));
+    }
+    return any != 0;
   }
 };
 
@@ -143,7 +152,7 @@ absl::Status ArgAlong(KernelContext& context, const TensorView& input, int dim,
     StridedCursor<1> at(shape, {strides.data()}, b);
     for (int64_t i = b; i < e; ++i, at.Next()) {
       const T* p = data + at[0];
-      if (stride == 1 && n >= 64) {
+      if (stride == 1 && n >= 16) {
         Found<Acc> found;
         Vectorised<ArgRowBody<T, kMax>>(p, int64_t{0}, n, &found);
         out[i] = found.index;

@@ -32,8 +32,10 @@ struct ProdFloat {
       for (auto& lane : lanes) lane = typename Lanes::Vector{} + T{1};
       Lanes::template TakeRow<Itself, MultiplyLanes, kVectors>(p + i, size,
                                                                lanes);
-      for (const auto& lane : lanes) {
-        product *= Lanes::template Fold<MultiplyLanes>(lane);
+      // Those of a short row beyond the second are still empty.
+      const int used = size < kVectors * Lanes::kCount ? 2 : kVectors;
+      for (int j = 0; j < used; ++j) {
+        product *= Lanes::template Fold<MultiplyLanes>(lanes[j]);
       }
       i += size;
     }

@@ -237,6 +237,27 @@ TEST(ReduceTest, NanWins) {
   EXPECT_EQ(args.Get(3), 7);
 }
 
+// Ends of vectors, each with loads of its own.
+TEST(ReduceTest, RowsOfEveryShortLength) {
+  const std::pair<OpId, Fold> ops[] = {
+      {OpId::sum, Sum},  {OpId::mean, Mean},     {OpId::amax, Max},
+      {OpId::amin, Min}, {OpId::argmax, ArgMax}, {OpId::argmin, ArgMin}};
+  for (DType dtype : kTypes) {
+    for (int64_t n = 1; n <= 150; ++n) {
+      TestTensor t = Random(dtype, {3, n});
+      if (IsFloat(dtype)) t.Set(n + n * 3 / 4, kNan);
+      for (const auto& [op, fold] : ops) {
+        const bool arg = op == OpId::argmax || op == OpId::argmin;
+        if (arg && dtype == DType::kBool) continue;
+        if (op == OpId::mean && !IsFloat(dtype)) continue;
+        const AttrValue dim = arg ? AttrValue(int64_t{1}) : AttrValue(Dims{1});
+        ExpectNear(Op(op, {{"dim", dim}}, {t}), Reference(t, {1}, fold), 1e-5,
+                   absl::StrCat(GetOp(op).name, " of ", t.spec().ToString()));
+      }
+    }
+  }
+}
+
 TEST(ReduceTest, InfinitiesAreElements) {
   const double inf = std::numeric_limits<double>::infinity();
   TestTensor t(DType::kFloat32, {100}, std::vector<double>(100, -inf));

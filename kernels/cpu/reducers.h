@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/extreme_row.h"
 #include "kernels/cpu/vector_lanes.h"
 #include "kernels/cpu/vectorised.h"
 
@@ -89,7 +90,22 @@ HOLDFAST_INLINE typename R::Acc LanesRow(const typename R::In* p, int64_t n) {
   constexpr int kStep = kLanes / 4;
   typename R::Acc result = R::Init();
   int64_t i = 0;
-  if (n >= kStep) {
+  constexpr int64_t kShort = std::min(2 * kLanes, 64);
+  if (n < kShort) {
+    // Lanes that stay empty would take as long as the row.
+    constexpr int kFew = 8;
+    typename R::Acc lanes[kFew];
+    for (int j = 0; j < kFew; ++j) lanes[j] = R::Init();
+    for (; i + kFew <= n; i += kFew) {
+      for (int j = 0; j < kFew; ++j) {
+        lanes[j] = R::Combine(lanes[j], R::One(p[i + j]));
+      }
+    }
+    FoldLanes<kFew, 1>(lanes,
+                       [](typename R::Acc a, typename R::Acc b)
+                           HOLDFAST_INLINE_LAMBDA { return R::Combine(a, b); });
+    result = lanes[0];
+  } else {
     typename R::Acc lanes[kLanes];
     for (int j = 0; j < kLanes; ++j) lanes[j] = R::Init();
     for (; i + kLanes <= n; i += kLanes) {
@@ -163,9 +179,19 @@ struct SumOf {
     double total = 0;
     int64_t i = 0;
     for (; n - i >= kBlock; i += kBlock) total += Block(p + i, kBlock);
-    if (i < n)
-      total += n - i < kStep ? ShortRow(p + i, n - i) : Block(p + i, n - i);
+    if (i < n) {
+      total += n - i < kStep              ? ShortRow(p + i, n - i)
+               : n - i < kVectors * kStep ? FewVectors(p + i, n - i)
+                                          : Block(p + i, n - i);
+    }
     return total;
+  }
+  // REQUIRES: n >= kStep. Without sums that stay empty.
+  static HOLDFAST_INLINE double FewVectors(const T* p, int64_t n) {
+    typename Lanes::Vector sums[2] = {};
+    Lanes::template TakeRow<F, AddLanes, 2>(p, n, sums);
+    sums[0] += sums[1];
+    return Lanes::template Fold<AddLanes>(sums[0]);
   }
   // REQUIRES: n >= kStep.
   static HOLDFAST_INLINE double Block(const T* p, int64_t n) {
@@ -344,8 +370,15 @@ struct Extreme {
     }
   }
   static HOLDFAST_INLINE Acc Row(const T* p, int64_t n) {
-    constexpr int kLanes = 256 / sizeof(T);
-    return LanesRow<Extreme, kLanes>(p, n);
+    // A bool has to be loaded as one, whatever its byte.
+    if constexpr (!std::is_same_v<T, bool>) {
+      using Vectors = ExtremeRow<T, kMax>;
+      if (n >= Vectors::kCount) return Vectors::Of(p, n);
+      Acc result = Init();
+      for (int64_t i = 0; i < n; ++i) result = Combine(result, One(p[i]));
+      return result;
+    }
+    return LanesRow<Extreme, 256>(p, n);
   }
   static HOLDFAST_INLINE void Columns(const T* p, int64_t rows, int64_t stride,
                                       int64_t cols, Acc* acc) {

@@ -64,9 +64,11 @@ StridedLoop::StridedLoop(absl::Span<const TensorView> views, Order order) {
   for (int k = 0; k < count; ++k) {
     int64_t expected = 1;
     operands_[k].linear = true;
+    operands_[k].period = 1;
     for (int d = rank_ - 1; d >= 0; --d) {
       if (operands_[k].strides[d] != expected) operands_[k].linear = false;
       expected *= sizes_[d];
+      if (operands_[k].strides[d] != 0) operands_[k].period = expected;
     }
   }
 }
@@ -78,11 +80,12 @@ char* StridedLoop::Address(const Operand& operand, int64_t position) const {
 
 int64_t StridedLoop::Offset(const Operand& operand, int64_t position) const {
   int64_t offset = 0;
-  for (int d = rank_ - 1; d >= 0; --d) {
-    offset += position % sizes_[d] * operand.strides[d];
-    position /= sizes_[d];
+  for (int d = rank_ - 1; d > 0; --d) {
+    const int64_t rest = Quotient(position, sizes_[d]);
+    offset += (position - rest * sizes_[d]) * operand.strides[d];
+    position = rest;
   }
-  return offset;
+  return rank_ == 0 ? 0 : offset + position * operand.strides[0];
 }
 
 void StridedLoop::LoadInto(int k, DType dtype, int64_t begin, int64_t n,
@@ -93,6 +96,9 @@ void StridedLoop::LoadInto(int k, DType dtype, int64_t begin, int64_t n,
     const int64_t stride = 1;
     GatherElements(operand.dtype, Address(operand, begin), {1, &n, &stride}, 0,
                    n, dtype, out);
+  } else if (InLongRow(begin, n)) {
+    GatherElements(operand.dtype, Address(operand, Offset(operand, begin)),
+                   {1, &n, &operand.strides[rank_ - 1]}, 0, n, dtype, out);
   } else {
     GatherElements(operand.dtype, operand.data,
                    {rank_, sizes_, operand.strides}, begin, n, dtype, out);
@@ -104,13 +110,26 @@ const void* StridedLoop::Load(int k, DType dtype, int64_t begin, int64_t n,
   const Operand& operand = operands_[k];
   if (operand.dtype == dtype) {
     if (operand.linear) return Address(operand, begin);
-    if (row_ >= kLongRow && operand.strides[rank_ - 1] == 1 &&
-        begin % row_ + n <= row_) {
+    if (InLongRow(begin, n) && operand.strides[rank_ - 1] == 1) {
       return Address(operand, Offset(operand, begin));
     }
   }
   LoadInto(k, dtype, begin, n, buffer->bytes);
   return buffer->bytes;
+}
+
+const void* StridedLoop::Load(int k, DType dtype, int64_t begin, int64_t n,
+                              LoadedBlock* block) const {
+  const int64_t period = operands_[k].period;
+  if (period == numel_) return Load(k, dtype, begin, n, &block->buffer);
+  const int64_t first = Remainder(begin, period);
+  if (first == block->begin && n <= block->count) return block->buffer.bytes;
+  const void* loaded = Load(k, dtype, begin, n, &block->buffer);
+  if (loaded == block->buffer.bytes) {
+    block->begin = first;
+    block->count = n;
+  }
+  return loaded;
 }
 
 void* StridedLoop::Target(int k, DType dtype, int64_t begin,

@@ -29,6 +29,13 @@ struct alignas(64) BlockBuffer {
   char bytes[kBlock * 16];
 };
 
+// What was loaded last of an operand, by one thread: one that repeats itself
+// along the outer dimensions is not loaded again.
+struct LoadedBlock {
+  BlockBuffer buffer;
+  int64_t begin = -1, count = 0;
+};
+
 class StridedLoop {
  public:
   enum class Order {
@@ -44,16 +51,17 @@ class StridedLoop {
   // Operand k's elements follow each other without gaps in this loop's order.
   bool linear(int k) const { return operands_[k].linear; }
 
-  // How many elements a block at `begin` takes: at most kBlock, and where rows
-  // are long, not more than what is left of the row, so that operands repeated
-  // along outer dimensions can be used in place.
+  // How many elements a block at `begin` takes: at most kBlock. Where rows are
+  // long, not more than what is left of the row, so that operands repeated
+  // along outer dimensions can be used in place; where they are short, whole
+  // rows, so that the blocks of such operands are equal.
   int64_t BlockSize(int64_t begin, int64_t end) const {
-    int64_t n = end - begin < kBlock ? end - begin : kBlock;
-    if (row_ >= kLongRow && row_ < numel_) {
-      const int64_t left = row_ - begin % row_;
-      if (left < n) n = left;
+    if (row_ >= numel_) return Smaller(end - begin, kBlock);
+    if (row_ >= kLongRow) {
+      return Smaller(end - begin,
+                     Smaller(kBlock, row_ - Remainder(begin, row_)));
     }
-    return n;
+    return Smaller(end - begin, kBlock - Remainder(begin + kBlock, row_));
   }
 
   // `n` elements of operand k from position `begin` as type `dtype`: in place
@@ -61,6 +69,10 @@ class StridedLoop {
   // needed.
   const void* Load(int k, DType dtype, int64_t begin, int64_t n,
                    BlockBuffer* buffer) const;
+  // The same, from what `block` holds if that is it. REQUIRES: `block` is only
+  // used for this operand and type.
+  const void* Load(int k, DType dtype, int64_t begin, int64_t n,
+                   LoadedBlock* block) const;
   // The same into memory of any size.
   void LoadInto(int k, DType dtype, int64_t begin, int64_t n, void* out) const;
 
@@ -76,10 +88,28 @@ class StridedLoop {
     char* data;
     DType dtype;
     bool linear;
+    int64_t period;  // elements after which it repeats itself
     int64_t strides[kMaxRank];
   };
 
-  static constexpr int64_t kLongRow = 256;
+  static int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+  // a / b for a >= 0, b > 0: short divisions take a fraction of the time, and
+  // there are several per row.
+  static int64_t Quotient(int64_t a, int64_t b) {
+    if (((a | b) >> 32) == 0) {
+      return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+    }
+    return a / b;
+  }
+  static int64_t Remainder(int64_t a, int64_t b) {
+    return a - Quotient(a, b) * b;
+  }
+  // The elements lie in one row, and it is worth looking for it.
+  bool InLongRow(int64_t begin, int64_t n) const {
+    return row_ >= kLongRow && Remainder(begin, row_) + n <= row_;
+  }
+
+  static constexpr int64_t kLongRow = 512;
 
   char* Address(const Operand& operand, int64_t position) const;
   // Offset in elements of the element at a position.
