@@ -153,11 +153,11 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
   wire::GoodbyeRequest request;
   request.set_session_token(hello_.session_token());
   request.set_keep(keep);
-  // A program that ends waits less than one that leaves something behind.
-  const absl::Duration patience =
-      std::min(absl::Seconds(timeout_seconds_),
-               keep ? absl::InfiniteDuration() : kGoodbyePatience);
-  const absl::Time deadline = SteadyNow() + patience;
+  const absl::Duration timeout = absl::Seconds(timeout_seconds_);
+  // A program that ends tries for less long than one that leaves something
+  // behind. A daemon that is only slow has the whole timeout in any case.
+  const absl::Time deadline =
+      SteadyNow() + (keep ? timeout : std::min(timeout, kGoodbyePatience));
   grpc::Status status;
   bool repeated = false;
   while (true) {
@@ -165,7 +165,7 @@ absl::Status GrpcConnection::Goodbye(bool keep) {
       const GrpcUse use;
       grpc::ClientContext context;
       Authorize(&context);
-      context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
+      context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
       wire::GoodbyeReply reply;
       return stub()->Goodbye(&context, request, &reply);
     }();
