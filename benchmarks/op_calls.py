@@ -8,7 +8,8 @@ import math
 
 # The largest operand's elements. Matrices have about as many, square.
 SIZES = {"1e3": 1000, "1e6": 1_000_000, "3e7": 30_000_000}
-GROUPS = ("shapes", *SIZES)
+GROUPS = ("shapes", "rows of 10", "rows of 32", *SIZES)
+ROWS = {"rows of 10": 10, "rows of 32": 32}  # of 1e6 elements in all
 
 # Bytes that an op must read and write, over those of a copy of its operand.
 TRAFFIC = {
@@ -27,6 +28,8 @@ def calls(torch, group):
     """name -> a call without arguments, of one of GROUPS."""
     if group == "shapes":
         return shaped(torch)
+    if group in ROWS:
+        return short_rows(torch, ROWS[group])
     n = SIZES[group]
     cases = {**pointwise(torch, n), **moving(torch, n), **reducing(torch, n)}
     if n <= 1_000_000:
@@ -153,6 +156,37 @@ def ordering(torch, n):
         "topk columns": lambda: m.topk(10, 1),
         "mode": lambda: few.mode(1),
         "unique": lambda: few.unique(),
+    }
+
+
+def short_rows(torch, length):
+    """What classifiers and attention heads do along their last dimension."""
+    f = torch.nn.functional
+    count = SIZES["1e6"] // length
+    x = torch.rand(count, length) + 0.5
+    row, column = torch.rand(length), torch.rand(count, 1)
+    labels = (torch.rand(count) * length).long()
+    one_each = labels.unsqueeze(1)
+    return {
+        "add row": lambda: x + row,
+        "mul column": lambda: x * column,
+        "outer": lambda: column * row,
+        "sum": lambda: x.sum(1),
+        "mean": lambda: x.mean(1),
+        "prod": lambda: x.prod(1),
+        "amax": lambda: x.amax(1),
+        "max with indices": lambda: x.max(1),
+        "argmax": lambda: x.argmax(1),
+        "var": lambda: x.var(1),
+        "norm": lambda: x.norm(dim=1),
+        "logsumexp": lambda: x.logsumexp(1),
+        "softmax": lambda: x.softmax(1),
+        "log_softmax": lambda: x.log_softmax(1),
+        "layer_norm": lambda: f.layer_norm(x, (length,)),
+        "cross_entropy": lambda: f.cross_entropy(x, labels),
+        "gather one": lambda: x.gather(1, one_each),
+        "one_hot": lambda: f.one_hot(labels, length),
+        "centred": lambda: x - x.mean(1, keepdim=True),
     }
 
 
