@@ -83,10 +83,13 @@ def stand_in_for_torch():
             "come first"
         )
     import holdfast
+    from holdfast.torch_version import TorchVersion
 
     # What programs print is what PyTorch prints.
     holdfast._C.set_shown_package("torch")
-    holdfast.__version__ = f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
+    holdfast.__version__ = TorchVersion(
+        f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
+    )
     sys.meta_path.insert(0, _Finder())
     if "multiprocessing.util" in sys.modules:
         _with_stand_in(sys.modules["multiprocessing.util"])

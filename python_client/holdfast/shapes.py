@@ -234,6 +234,11 @@ def stack(tensors, dim=0, *, axis=None):
                 f"stack expects each tensor to be equal size, but got {list(first)} "
                 f"at entry 0 and {list(tensor.shape)} at entry {i}"
             )
+    if dim < len(first) and _C.is_grad_enabled():
+        # Two ops in the place of one per tensor and one. (Under no_grad a view would
+        # be a result that nobody may write inside the graph.)
+        sizes = (*first[:dim], len(tensors), *first[dim:])
+        return _ops.view(_ops.cat(tensors, dim), sizes)
     return _ops.cat([_ops.unsqueeze(x, dim) for x in tensors], dim)
 
 

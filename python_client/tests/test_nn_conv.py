@@ -131,3 +131,22 @@ def test_unpool_layer():
     )
     again, where = nn.MaxPool2d(2, return_indices=True)(layer(values, at).abs())
     assert holdfast.equal(again, values.abs()) and holdfast.equal(where, at)
+
+
+def test_convolution_with_a_weight_of_ones_own():
+    """As subclasses of programs do: low-rank adapters, standardised weights."""
+
+    class Standardised(nn.Conv2d):
+        def forward(self, input):
+            weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+            return self._conv_forward(input, weight, self.bias)
+
+    x = holdfast.tensor(normal(2, 3, 6, 6))
+    for mode in ("zeros", "circular"):
+        layer = Standardised(3, 4, 3, padding=(1, 2), padding_mode=mode)
+        plain = nn.Conv2d(3, 4, 3, padding=(1, 2), padding_mode=mode)
+        plain.load_state_dict(layer.state_dict())
+        with holdfast.no_grad():
+            plain.weight -= plain.weight.mean((1, 2, 3), keepdim=True)
+        assert holdfast.allclose(layer(x), plain(x), atol=1e-6)
+        assert list(layer._reversed_padding_repeated_twice) == [2, 2, 1, 1]

@@ -64,6 +64,10 @@ class _ConvNd(Module):
             )
         else:
             self._sides = [(n, n) for n in self.padding]
+        # As F.pad takes it; by PyTorch's name, since subclasses use it.
+        self._reversed_padding_repeated_twice = [
+            n for side in self._sides[::-1] for n in side
+        ]
         into, out = in_channels // groups, out_channels
         if self.transposed:
             into, out = out_channels // groups, in_channels
@@ -138,19 +142,17 @@ class _PlainConv(_ConvNd):
         )
 
     def forward(self, input):
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        # Subclasses of programs call it with a weight of their own making.
         padding = self.padding
         if self.padding_mode != "zeros":
-            amounts = [n for side in self._sides[::-1] for n in side]
+            amounts = self._reversed_padding_repeated_twice
             input, padding = F.pad(input, amounts, mode=self.padding_mode), 0
         function = (F.conv1d, F.conv2d, F.conv3d)[self.axes - 1]
         return function(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            padding,
-            self.dilation,
-            self.groups,
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
         )
 
 
