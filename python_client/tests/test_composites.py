@@ -228,16 +228,16 @@ def test_properties(torch):
         x.size(3)
 
 
-def test_stacked_tensors_may_be_written():
-    parts = [holdfast.full((2, 3), float(i), requires_grad=True) for i in range(3)]
-    with holdfast.no_grad():
-        apart = holdfast.stack(parts, 1)
-    together = holdfast.stack(parts, 1)
+def test_stacked_tensors_may_be_written(torch):
+    parts = [torch.full((2, 3), float(i), requires_grad=True) for i in range(3)]
+    with torch.no_grad():
+        apart = torch.stack(parts, 1)
+    together = torch.stack(parts, 1)
     assert apart.shape == together.shape == (2, 3, 3) and apart.is_contiguous()
-    scale = holdfast.tensor(2.0, requires_grad=True)
+    scale = torch.tensor(2.0, requires_grad=True)
     for stacked in (apart, together):
         stacked.mul_(scale)
     (together.sum() + apart.sum()).backward()
     assert parts[1].grad.tolist() == [[2.0] * 3] * 2 and scale.grad.item() == 36
-    assert holdfast.stack(parts, 2).tolist() == holdfast.stack(parts, -1).tolist()
-    assert holdfast.stack(parts, 2)[1, 2].tolist() == [0.0, 1.0, 2.0]
+    assert torch.stack(parts, 2).tolist() == torch.stack(parts, -1).tolist()
+    assert torch.stack(parts, 2)[1, 2].tolist() == [0.0, 1.0, 2.0]
