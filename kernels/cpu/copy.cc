@@ -79,12 +79,19 @@ bool TryTranspose(const KernelContext& context, const TensorView& src,
       !SameShape(from, *dst.spec) || DenseSize(*dst.spec) < 0) {
     return false;
   }
-  const int64_t rows = from.shape[rank - 2];
-  const int64_t cols = from.shape[rank - 1];
-  if (from.strides[rank - 2] != 1 || rows < 8 || cols < 8) return false;
+  // Columns may take several dimensions, as in [N, H, W, C] seen as
+  // [N, C, H, W].
+  int inner = rank - 1;
+  int64_t cols = from.shape[inner];
+  while (inner > 1 &&
+         from.strides[inner - 1] == from.strides[rank - 1] * cols) {
+    cols *= from.shape[--inner];
+  }
+  const int64_t rows = from.shape[inner - 1];
+  if (from.strides[inner - 1] != 1 || rows < 8 || cols < 8) return false;
   int64_t stack = 1;
   int64_t step = 0;
-  for (int d = rank - 3; d >= 0; --d) {
+  for (int d = inner - 2; d >= 0; --d) {
     if (from.shape[d] == 1) continue;
     if (stack > 1 && from.strides[d] != step * stack) return false;
     if (stack == 1) step = from.strides[d];

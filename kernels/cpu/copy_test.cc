@@ -56,6 +56,17 @@ TEST(CopyTest, EveryPairOfTypesOverLayouts) {
   }
 }
 
+void ExpectClone(const TestTensor& source) {
+  TestContext context(2);
+  const auto out =
+      RunOp(&Cpu_clone, context, Attrs(&GetOp(OpId::clone)), {source});
+  ASSERT_TRUE(out.ok());
+  ASSERT_TRUE((*out)[0].spec().contiguous());
+  for (int64_t i = 0; i < source.numel(); ++i) {
+    ASSERT_EQ((*out)[0].Get(i), source.Get(i)) << i;
+  }
+}
+
 // Large enough for two threads; matrices in either order, in stacks too.
 TEST(CopyTest, LargeTransposes) {
   for (DType dtype : {DType::kUInt8, DType::kFloat32, DType::kFloat64}) {
@@ -64,15 +75,14 @@ TEST(CopyTest, LargeTransposes) {
       const int rank = static_cast<int>(shape.size());
       const TestTensor base(dtype, shape);
       FillCounting(base);
-      const TestTensor source = base.Transpose(rank - 2, rank - 1);
-      TestContext context(2);
-      const auto out =
-          RunOp(&Cpu_clone, context, Attrs(&GetOp(OpId::clone)), {source});
-      ASSERT_TRUE(out.ok());
-      ASSERT_TRUE((*out)[0].spec().contiguous());
-      for (int64_t i = 0; i < source.numel(); ++i) {
-        ASSERT_EQ((*out)[0].Get(i), source.Get(i)) << i;
-      }
+      ExpectClone(base.Transpose(rank - 2, rank - 1));
+    }
+    // [N, H, W, C] seen as [N, C, H, W], and back.
+    for (const Dims& shape : {Dims{3, 30, 40, 20}, Dims{1, 50, 9, 64}}) {
+      const TestTensor base(dtype, shape);
+      FillCounting(base);
+      ExpectClone(base.Transpose(2, 3).Transpose(1, 2));
+      ExpectClone(base.Transpose(1, 2).Transpose(2, 3));
     }
   }
 }

@@ -64,7 +64,18 @@ template <>
 struct BinaryKernel<elementwise::op::remainder>
     : IntegerDivisionKernel<elementwise::op::remainder> {};
 
-// Frequent exponents have exact and much faster forms.
+// As PyTorch's pow(a, 3).
+struct Cube {
+  using Types = elementwise::FloatTypes;
+  template <typename T>
+  using Result = T;
+  template <typename T>
+  static HOLDFAST_INLINE T Apply(T a) {
+    return a * a * a;
+  }
+};
+
+// Frequent exponents have exact, or nearly, and much faster forms.
 template <>
 struct BinaryKernel<elementwise::op::pow> {
   static absl::Status Run(KernelContext& context, const Attrs& attrs,
@@ -81,6 +92,12 @@ struct BinaryKernel<elementwise::op::pow> {
       if (exponent == 2.0 && type != DType::kBool) {
         return RunBinary(kBinaryTable<elementwise::op::mul>, context, attrs,
                          {in[0], in[0]}, out);
+      }
+      if (IsFloat(type) && exponent == 3.0) {
+        return RunUnary(kUnaryTable<Cube>, context, in, out);
+      }
+      if (IsFloat(type) && exponent == -0.5) {
+        return RunUnary(kUnaryTable<elementwise::op::rsqrt>, context, in, out);
       }
       if (IsFloat(type) && exponent == 0.5) {
         return RunUnary(kUnaryTable<elementwise::op::sqrt>, context, in, out);

@@ -543,7 +543,7 @@ TEST(BinaryTest, DivisionOfIntegersByZeroIsAnErrorThatWritesNothing) {
 
 TEST(BinaryTest, PowersByNumber) {
   const TestTensor a(DType::kFloat32, {3}, {2, 3, 0.25});
-  for (double exponent : {2.0, 3.0, 0.5, -1.0, 1.0, 0.0, -2.5}) {
+  for (double exponent : {2.0, 3.0, 0.5, -0.5, -1.0, 1.0, 0.0, -2.5}) {
     Attrs attrs(&GetOp(OpId::pow));
     attrs.Set("other", AttrValue(exponent));
     TestContext context;
