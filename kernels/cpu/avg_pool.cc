@@ -137,7 +137,8 @@ HOLDFAST_CPU_KERNEL(avg_pool2d) {
     if (counts == nullptr) {
       return absl::ResourceExhaustedError("[avg_pool2d] no scratch memory.");
     }
-    const int64_t grain = std::max<int64_t>(1, 8192 / plane.out_size());
+    const int64_t grain = std::max<int64_t>(
+        1, 8192 / std::max(plane.out_size(), plane.in_size() / 2));
     ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
         const T* from = input.as<T>() + p * plane.in_size();

@@ -5,6 +5,7 @@
 // slice_backward, select_backward, as_strided_scatter.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -47,13 +48,38 @@ T NumberAs(const AttrValue& value) {
   }
 }
 
+// By value: seen through references, the numbers would be loaded again after
+// every store. A length that is a constant needs no call of memcpy, which would
+// take longer than what it copies.
+template <typename Length>
+void CopySomeRuns(const char* src, Length length, char* dst, int64_t dst_run,
+                  int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(dst + i * dst_run, src + i * length, length);
+  }
+}
+
 // Contiguous inputs of the output's type: runs of bytes, one per outer index.
 void CopyRuns(const KernelContext& context, const char* src, int64_t src_run,
               char* dst, int64_t dst_run, int64_t outer) {
   ParallelFor(context, outer, std::max<int64_t>(1, 65536 / (src_run + 1)),
               [&](int64_t b, int64_t e) {
-                for (int64_t i = b; i < e; ++i) {
-                  std::memcpy(dst + i * dst_run, src + i * src_run, src_run);
+                const char* from = src + b * src_run;
+                char* to = dst + b * dst_run;
+                const auto copy = [&](auto length) {
+                  CopySomeRuns(from, length, to, dst_run, e - b);
+                };
+                switch (src_run) {
+                  case 4:
+                    return copy(std::integral_constant<int64_t, 4>());
+                  case 8:
+                    return copy(std::integral_constant<int64_t, 8>());
+                  case 16:
+                    return copy(std::integral_constant<int64_t, 16>());
+                  case 32:
+                    return copy(std::integral_constant<int64_t, 32>());
+                  default:
+                    return copy(src_run);
                 }
               });
 }

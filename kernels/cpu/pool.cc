@@ -108,7 +108,8 @@ void MaxPool(const KernelContext& context, const PoolPlane& plane, const T* in,
   // Offsets within a chunk's windows may be 32 bits wide.
   const bool chunks = plane.w.kernel <= 64 && plane.in_size() < (1 << 30);
   const PoolPlane* geometry = &plane;
-  const int64_t grain = std::max<int64_t>(1, 8192 / plane.out_size());
+  const int64_t grain = std::max<int64_t>(
+      1, 8192 / std::max(plane.out_size(), plane.in_size() / 2));
   ParallelFor(context, plane.planes, grain, [&](int64_t b, int64_t e) {
     for (int64_t p = b; p < e; ++p) {
       const T* from = in + p * plane.in_size();
