@@ -125,7 +125,8 @@ PyObject* GetData(PyObject* self, void*) {
   return detached ? WrapTensor(std::move(detached)) : nullptr;
 }
 
-// Same object, other elements: keeps requires_grad and grad.
+// Same object, other elements: keeps requires_grad and grad, which takes on the
+// type.
 int SetData(PyObject* self, PyObject* value, void*) {
   if (value == nullptr || !IsTensor(value)) {
     PyErr_SetString(PyExc_TypeError, "data must be a Tensor");
@@ -141,6 +142,11 @@ int SetData(PyObject* self, PyObject* value, void*) {
   }
   Tensor grad = session.GetGrad(tensor);
   if (status.ok() && grad && grad->spec().shape == fresh->spec().shape) {
+    // Networks are made half of with their gradients still there.
+    if (grad->spec().dtype != fresh->spec().dtype) {
+      grad = ApplyTo(grad, fresh->spec().dtype);
+      if (!grad) return -1;
+    }
     status = session.SetGrad(fresh, std::move(grad));
   }
   if (!status.ok()) {

@@ -309,3 +309,15 @@ def test_unknown_layers_fail_by_name():
     with pytest.raises(NotImplementedError, match="nn.CrossMapLRN2d"):
         nn.CrossMapLRN2d
     assert not hasattr(nn, "CrossMapLRN2d")
+
+
+def test_a_network_made_half_keeps_its_gradients():
+    model = Pair()
+    model(holdfast.ones(1, 3)).sum().backward()
+    before = model.first.weight.grad.clone()
+    model.first.weight.data = model.first.weight.data.half()
+    assert model.first.weight.dtype is model.first.weight.grad.dtype is holdfast.half
+    assert holdfast.allclose(model.first.weight.grad.float(), before, rtol=1e-2)
+    model.first.weight.data = model.first.weight.data.float()
+    model(holdfast.ones(1, 3)).sum().backward()
+    assert holdfast.allclose(model.first.weight.grad, 2 * before, rtol=1e-2)
