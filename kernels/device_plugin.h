@@ -12,6 +12,7 @@
 #define HOLDFAST_KERNELS_DEVICE_PLUGIN_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -19,8 +20,11 @@
 
 namespace holdfast {
 
-// Raised with every change of this file, device.h, device_memory.h or kernel.h.
-inline constexpr uint32_t kDevicePluginVersion = 2;
+class Recorder;  // kernels/recorder.h
+
+// Raised with every change of this file, device.h, device_memory.h, kernel.h or
+// recorder.h.
+inline constexpr uint32_t kDevicePluginVersion = 3;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {
@@ -28,6 +32,15 @@ struct DeviceOptions {
   int threads = 1;  // host threads that it may use
   // Makes a CPU device of so many threads, for ops without a kernel. Not null.
   std::unique_ptr<Device> (*make_host)(int threads) = nullptr;
+  // Told once, on any thread, when the device has failed for good, with all
+  // that lies on it: whatever is asked of it fails (DataLoss) until the process
+  // starts again. May be null.
+  std::function<void(const absl::Status&)> on_lost;
+};
+
+struct OpenedDevice {
+  std::unique_ptr<Device> device;
+  Recorder* recorder = nullptr;  // the device's, if it has one
 };
 
 struct DevicePlugin {
@@ -36,7 +49,7 @@ struct DevicePlugin {
   uint64_t op_fingerprint;  // OpTableFingerprint(): kernels go by op id
   // Takes the device. The error says what is missing (a driver, a library, a
   // device of that index) and how to get it.
-  absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceOptions& options);
+  absl::StatusOr<OpenedDevice> (*open)(const DeviceOptions& options);
 };
 
 using DevicePluginFn = const DevicePlugin* (*)();

@@ -32,6 +32,7 @@
 #include "server/log/json_string.h"
 #include "server/log/log.h"
 #include "server/process.h"
+#include "server/replay/replaying_device.h"
 #include "server/session/session_registry.h"
 #include "server/state/durable_state.h"
 #include "server/transport/grpc_server.h"
@@ -82,6 +83,12 @@ ABSL_FLAG(std::string, device, "cpu",
 ABSL_FLAG(std::string, device_library, "",
           "path of the device's library (default: libholdfast_<device>.so in "
           "$HOLDFAST_PLUGIN_PATH, beside this program or in ../lib)");
+ABSL_FLAG(std::string, graphs, "on",
+          "on: a GPU's recurring sequences of ops are recorded and launched as "
+          "one (CUDA graphs); off: each op by itself");
+ABSL_FLAG(std::string, fusion, "on",
+          "on: in such recordings, elementwise ops that follow each other are "
+          "one kernel; off: each has its own");
 ABSL_FLAG(int, threads, 0,
           "threads of a kernel; 0: OMP_NUM_THREADS, else one per processor");
 ABSL_FLAG(uint64_t, memory_limit, 0,
@@ -213,7 +220,53 @@ void SaveSessions(SessionRegistry* registry, Worker* worker,
   worker->Run([&] { all.clear(); });
 }
 
-absl::Status Serve(EndOfService* end) {
+absl::Status OnOrOff(const char* flag, const std::string& value, bool* on) {
+  if (value != "on" && value != "off") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " must be on or off. Got '", value, "'."));
+  }
+  *on = value == "on";
+  return absl::OkStatus();
+}
+
+// The device of the flags.
+absl::StatusOr<std::unique_ptr<Device>> MakeDevice(int threads,
+                                                   EndOfService* end) {
+  bool graphs = false;
+  ReplayOptions replay;
+  absl::Status s = OnOrOff("--graphs", absl::GetFlag(FLAGS_graphs), &graphs);
+  if (s.ok()) {
+    s = OnOrOff("--fusion", absl::GetFlag(FLAGS_fusion), &replay.fuse);
+  }
+  if (!s.ok()) return s;
+  absl::StatusOr<OpenedDevice> opened = OpenDevice(
+      absl::GetFlag(FLAGS_device), absl::GetFlag(FLAGS_device_library), threads,
+      [end](const absl::Status& lost) { end->Restart(lost); });
+  if (!opened.ok()) return opened.status();
+  auto& [device, recorder] = *opened;
+  const std::vector<std::string> missing = device->missing_ops();
+  if (!missing.empty()) {
+    spdlog::warn("{} has no kernel for {} ops, which run on the host: {}",
+                 std::string(device->name()), missing.size(),
+                 absl::StrJoin(missing, ", "));
+  }
+  if (!graphs || recorder == nullptr) return std::move(device);
+  return std::make_unique<ReplayingDevice>(std::move(device), recorder, replay);
+}
+
+// The device is lost with all that was on it. What is saved stays: it is not
+// their users who end the sessions.
+void EndSessions(SessionRegistry* registry, const absl::Status& lost) {
+  spdlog::error("every session ends: {}", std::string(lost.message()));
+  registry->set_archive(nullptr);
+  for (const std::shared_ptr<Session>& session : registry->Sessions()) {
+    registry->End(session, lost);
+  }
+}
+
+// `again`: flags that a restart is to have beside the present ones, so that
+// clients find it where they found this one.
+absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   int threads = absl::GetFlag(FLAGS_threads);
   if (threads <= 0) threads = DefaultThreads();
   ServerLimits limits;
@@ -228,17 +281,9 @@ absl::Status Serve(EndOfService* end) {
   absl::StatusOr<std::shared_ptr<Authenticator>> trust = MakeAuthenticator();
   if (!trust.ok()) return trust.status();
 
-  absl::StatusOr<std::unique_ptr<Device>> opened =
-      OpenDevice(absl::GetFlag(FLAGS_device),
-                 absl::GetFlag(FLAGS_device_library), threads);
-  if (!opened.ok()) return opened.status();
-  const std::unique_ptr<Device> device = *std::move(opened);
-  const std::vector<std::string> missing = device->missing_ops();
-  if (!missing.empty()) {
-    spdlog::warn("{} has no kernel for {} ops, which run on the host: {}",
-                 std::string(device->name()), missing.size(),
-                 absl::StrJoin(missing, ", "));
-  }
+  absl::StatusOr<std::unique_ptr<Device>> made = MakeDevice(threads, end);
+  if (!made.ok()) return made.status();
+  const std::unique_ptr<Device> device = *std::move(made);
   std::unique_ptr<DurableState> state;
   if (!absl::GetFlag(FLAGS_state_dir).empty()) {
     absl::StatusOr<std::unique_ptr<DurableState>> found =
@@ -309,8 +354,14 @@ absl::Status Serve(EndOfService* end) {
     spdlog::info("ending: {}", end->Wait(reload));
     // Saving takes as long as the disk does: nobody is to come meanwhile.
     registry.CloseDoor();
+    *again = {"--print_address=false"};
+    if (grpc != nullptr) again->push_back("--listen=" + grpc->address());
+    if (http != nullptr) again->push_back("--http=" + http->address());
+    if (!end->lost().ok()) EndSessions(&registry, end->lost());
     if (grpc != nullptr) grpc->StopServing();
-    if (state != nullptr) SaveSessions(&registry, &worker, state.get());
+    if (state != nullptr && end->lost().ok()) {
+      SaveSessions(&registry, &worker, state.get());
+    }
     ExitAtTheLatestIn(kLongestEndSeconds);
   }
   if (state != nullptr) state->Stop();
@@ -340,7 +391,9 @@ int Main(int argc, char** argv) {
   absl::Status status =
       SetUpLog({absl::GetFlag(FLAGS_log_level), absl::GetFlag(FLAGS_log_format),
                 absl::GetFlag(FLAGS_log_file)});
-  if (status.ok()) status = Serve(&end);
+  std::vector<std::string> again;
+  if (status.ok()) status = Serve(&end, &again);
+  if (status.ok() && !end.lost().ok()) status = StartAgain(argv, again);
   return status.ok() ? 0 : Fail(status);
 }
 

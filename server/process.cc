@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -88,6 +89,7 @@ EndOfService::EndOfService(bool with_parent) {
   }
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
+  restart_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (with_parent) {
     // PR_SET_PDEATHSIG alone would end us with the *thread* that started us,
     // say one that a notebook used for a moment.
@@ -99,16 +101,26 @@ EndOfService::EndOfService(bool with_parent) {
 EndOfService::~EndOfService() {
   if (signal_fd_ >= 0) close(signal_fd_);
   if (parent_fd_ >= 0) close(parent_fd_);
+  if (restart_fd_ >= 0) close(restart_fd_);
+}
+
+void EndOfService::Restart(const absl::Status& lost) {
+  lost_ = lost;  // before the write, which the reader waits for
+  const uint64_t one = 1;
+  [[maybe_unused]] ssize_t n = write(restart_fd_, &one, sizeof(one));
 }
 
 std::string EndOfService::Wait(const std::function<void()>& reload) {
   while (true) {
     // A negative descriptor is one that poll ignores.
-    pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {parent_fd_, POLLIN, 0}};
-    while (poll(fds, 2, -1) < 0) {
+    pollfd fds[3] = {{signal_fd_, POLLIN, 0},
+                     {parent_fd_, POLLIN, 0},
+                     {restart_fd_, POLLIN, 0}};
+    while (poll(fds, 3, -1) < 0) {
       if (errno != EINTR) return absl::StrCat("poll: ", strerror(errno));
     }
     if (fds[1].revents != 0) return "the parent process has ended";
+    if (fds[2].revents != 0) return "the device is lost";
     signalfd_siginfo info = {};
     if (read(signal_fd_, &info, sizeof(info)) != sizeof(info)) {
       return "a signal";
@@ -118,6 +130,22 @@ std::string EndOfService::Wait(const std::function<void()>& reload) {
     }
     reload();
   }
+}
+
+absl::Status StartAgain(char** argv, const std::vector<std::string>& more) {
+  std::vector<char*> all;
+  for (char** arg = argv; *arg != nullptr; ++arg) all.push_back(*arg);
+  for (const std::string& flag : more) {
+    all.push_back(const_cast<char*>(flag.c_str()));
+  }
+  all.push_back(nullptr);
+  // The next one's threads are to start as this one's did.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execv("/proc/self/exe", all.data());
+  return absl::InternalError(
+      absl::StrCat("[process] starting again: ", strerror(errno)));
 }
 
 void ExitAtTheLatestIn(int seconds) {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -37,10 +38,22 @@ class EndOfService {
   // nothing.
   std::string Wait(const std::function<void()>& reload = nullptr);
 
+  // From any thread, once: Wait returns, and the daemon is to start again,
+  // since its device is lost.
+  void Restart(const absl::Status& lost);
+  // What Restart was told, once Wait has returned; OK if nothing.
+  const absl::Status& lost() const { return lost_; }
+
  private:
   int signal_fd_ = -1;
-  int parent_fd_ = -1;  // pidfd
+  int parent_fd_ = -1;   // pidfd
+  int restart_fd_ = -1;  // eventfd
+  absl::Status lost_;
 };
+
+// Starts this program again in its own process, with `more` flags behind those
+// of `argv`. Returns only if that fails.
+absl::Status StartAgain(char** argv, const std::vector<std::string>& more);
 
 // From any thread: ends the process after `seconds`, whatever still runs.
 void ExitAtTheLatestIn(int seconds);

@@ -114,6 +114,47 @@ def test_training_goes_as_on_the_cpu(torch, daemon):
         np.testing.assert_allclose(ours, train(torch), 1e-4)
 
 
+def gated(torch, x, w):
+    """A chain of elementwise ops and its gradients, step by step."""
+    results = []
+    for _ in range(8):
+        y = (x * w).sigmoid()
+        loss = ((1 - y) * (x + w).tanh()).relu().sum()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        results.append((loss.item(), w.detach().numpy(), w.grad.numpy()))
+        w.grad = None
+    return results
+
+
+@pytest.fixture(scope="module")
+def one_by_one():
+    """A daemon that launches each op by itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
+        with Daemon("--device=fake", "--graphs=off") as running:
+            yield running
+
+
+def test_recorded_steps_have_the_bits_of_launches(torch, one_by_one):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((37, 11)).astype(np.float32)
+    b = rng.standard_normal((37, 11)).astype(np.float32)
+
+    def run():
+        w = torch.from_numpy(b.copy()).requires_grad_()  # written to
+        return gated(torch, torch.from_numpy(a), w)
+
+    recorded = run()
+    with holdfast.connect(one_by_one.shm_address, default=False) as session:
+        holdfast.set_default_session(session)
+        plain = run()
+    for ours, theirs in zip(recorded, plain, strict=True):
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(
     "op",
@@ -197,6 +238,8 @@ def test_a_bad_index_is_an_error_of_its_op(torch):
         (["--device=nothing"], "libholdfast_nothing.so"),
         (["--device=fake:3"], "one fake device"),
         (["--device=gpu!"], "--device must be"),
+        (["--device=fake", "--graphs=no"], "--graphs must be on or off. Got 'no'"),
+        (["--device=fake", "--fusion=0"], "--fusion must be on or off. Got '0'"),
         (["--device=cuda", "--device_library=/nowhere.so"], "/nowhere.so"),
     ],
 )

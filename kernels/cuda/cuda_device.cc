@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/fused_chain.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 
@@ -89,8 +90,7 @@ class CudaMemory final : public DeviceMemory {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
-    const DeviceOptions& options) {
+absl::StatusOr<OpenedDevice> CudaDevice::Open(const DeviceOptions& options) {
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) return NoDriver(error);
@@ -126,7 +126,9 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
         cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   }
   if (error != cudaSuccess) return CudaStatus(error, "the memory pool");
-  return std::unique_ptr<Device>(new CudaDevice(options, description));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options, description));
+  Recorder* const recorder = device.get();
+  return OpenedDevice{std::move(device), recorder};
 }
 
 std::vector<std::string> CudaDevice::missing_ops() const {
@@ -152,7 +154,7 @@ void CudaDevice::UnpinHost(void* base) {
 absl::StatusOr<StreamId> CudaDevice::CreateStream() {
   Use();
   absl::StatusOr<std::unique_ptr<CudaStream>> made =
-      CudaStream::Make(&libraries_, host_.get());
+      CudaStream::Make(&libraries_, host_.get(), &health_);
   if (!made.ok()) return made.status();
   std::lock_guard<std::mutex> lock(mutex_);
   streams_[next_stream_] = *std::move(made);
@@ -207,6 +209,44 @@ absl::Status CudaDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
         "--device=cpu."));
   }
   return compute(*on, attrs, inputs, sizes);
+}
+
+size_t CudaDevice::Fusible(absl::Span<const LaunchRequest> requests) const {
+  return ChainLength(requests);
+}
+
+absl::Status CudaDevice::LaunchFused(StreamId stream,
+                                     absl::Span<const LaunchRequest> requests) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  if (absl::Status s = on->status(); !s.ok()) return s;
+  for (const LaunchRequest& request : requests) {
+    on->NoteOp(request.attrs.schema().name.c_str());
+  }
+  return RunChain(*on, requests);
+}
+
+absl::Status CudaDevice::BeginRecording(StreamId stream) {
+  Use();
+  return Find(stream)->recordings().Begin();
+}
+
+absl::StatusOr<Recorder::RecordingId> CudaDevice::EndRecording(
+    StreamId stream) {
+  Use();
+  return Find(stream)->recordings().End();
+}
+
+absl::Status CudaDevice::Replay(StreamId stream, RecordingId recording) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  if (absl::Status s = on->status(); !s.ok()) return s;
+  return on->Replay(recording);
+}
+
+void CudaDevice::DropRecording(StreamId stream, RecordingId recording) {
+  Use();
+  Find(stream)->recordings().Drop(recording);
 }
 
 absl::Status CudaDevice::Copy(StreamId stream, CopyKind kind, void* to,

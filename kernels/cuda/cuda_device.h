@@ -16,15 +16,15 @@
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/device.h"
 #include "kernels/device_plugin.h"
+#include "kernels/recorder.h"
 
 namespace holdfast {
 
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public Recorder {
  public:
   // The error says what is missing: a driver, a GPU of that index, a GPU that
   // is new enough.
-  static absl::StatusOr<std::unique_ptr<Device>> Open(
-      const DeviceOptions& options);
+  static absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options);
 
   absl::string_view name() const override { return "cuda"; }
   std::string description() const override { return description_; }
@@ -44,6 +44,15 @@ class CudaDevice final : public Device {
   absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
                             absl::Span<const TensorView> inputs,
                             absl::Span<int64_t> sizes) override;
+  // ---- Recorder
+  size_t Fusible(absl::Span<const LaunchRequest> requests) const override;
+  absl::Status LaunchFused(StreamId stream,
+                           absl::Span<const LaunchRequest> requests) override;
+  absl::Status BeginRecording(StreamId stream) override;
+  absl::StatusOr<RecordingId> EndRecording(StreamId stream) override;
+  absl::Status Replay(StreamId stream, RecordingId recording) override;
+  void DropRecording(StreamId stream, RecordingId recording) override;
+
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
                     size_t bytes) override;
   absl::Status CopyToHost(StreamId stream, void* host, const void* device,
@@ -62,13 +71,15 @@ class CudaDevice final : public Device {
   CudaDevice(const DeviceOptions& options, std::string description)
       : index_(options.index),
         description_(std::move(description)),
+        health_(options.on_lost),
         host_(options.make_host(options.threads)) {}
   // Null where the stream was destroyed.
   std::shared_ptr<CudaStream> Find(StreamId stream);
 
   const int index_;
   const std::string description_;
-  const std::unique_ptr<Device> host_;  // both outlive the streams
+  DeviceHealth health_;  // these three outlive the streams
+  const std::unique_ptr<Device> host_;
   CudaLibraries libraries_;
   std::mutex mutex_;  // guards what follows
   StreamId next_stream_ = 1;

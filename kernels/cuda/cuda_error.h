@@ -38,8 +38,10 @@ inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   const std::string text = absl::StrCat(
       "[cuda] ", what, ": ", cudaGetErrorString(error), " (",
       cudaGetErrorName(error), ").",
-      IsSticky(error) ? " The GPU's memory is lost to this daemon: restart it."
+      IsSticky(error) ? " The daemon has lost the GPU with all that lay on it, "
+                        "and starts again. Connect again."
                       : "");
+  if (IsSticky(error)) return absl::DataLossError(text);
   return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(text)
                                             : absl::InternalError(text);
 }

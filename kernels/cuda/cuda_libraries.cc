@@ -139,4 +139,8 @@ DnnConvolutions* CudaLibraries::convolutions() {
   return convolutions_.get();
 }
 
+uint64_t CudaLibraries::plans_dropped() const {
+  return convolutions_ == nullptr ? 0 : convolutions_->dropped();
+}
+
 }  // namespace holdfast

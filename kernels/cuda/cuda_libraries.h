@@ -12,6 +12,7 @@
 #include <cublasLt.h>
 #include <cudnn_graph.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,6 +83,9 @@ class CudaLibraries {
 
   // What they may do to results.
   const Numerics numerics;
+  // Counts the times that plans were thrown away, with the kernels that a
+  // recording may have of them.
+  uint64_t plans_dropped() const;
 
  private:
   bool blas_tried_ = false, dnn_tried_ = false;

@@ -8,13 +8,13 @@
 namespace holdfast {
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
-    CudaLibraries* libraries, Device* host) {
+    CudaLibraries* libraries, Device* host, DeviceHealth* health) {
   cudaStream_t stream = nullptr;
   absl::Status s =
       CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                  "cudaStreamCreate");
   if (!s.ok()) return s;
-  return absl::WrapUnique(new CudaStream(libraries, host, stream));
+  return absl::WrapUnique(new CudaStream(libraries, host, health, stream));
 }
 
 CudaStream::~CudaStream() {
@@ -40,8 +40,15 @@ void CudaStream::FreeScratch() {
   scratch_.clear();
 }
 
+absl::Status CudaStream::MustRun() const {
+  if (!recordings_.noting()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "[cuda] an op that copies from or to the host cannot be recorded");
+}
+
 absl::Status CudaStream::CopyToHost(void* host, const void* device,
                                     size_t bytes) {
+  if (absl::Status s = MustRun(); !s.ok()) return s;
   if (bytes > 0) {
     absl::Status s = CudaStatus(
         cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_),
@@ -55,6 +62,7 @@ absl::Status CudaStream::CopyToHost(void* host, const void* device,
 absl::Status CudaStream::CopyToDevice(void* device, const void* host,
                                       size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
+  if (absl::Status s = MustRun(); !s.ok()) return s;
   return CudaStatus(
       cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_),
       "copy to the device");
@@ -77,9 +85,19 @@ absl::Status CudaStream::LaunchStatus() {
   return CudaStatus(cudaGetLastError(), "kernel launch");
 }
 
+absl::Status CudaStream::Replay(CudaRecordings::Id recording) {
+  absl::StatusOr<const std::vector<const char*>*> ops =
+      recordings_.Launch(recording);
+  if (!ops.ok()) return ops.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const char* op : **ops) trail_.Note(op);
+  return absl::OkStatus();
+}
+
 // ---- points
 
 void CudaStream::NoteOp(const char* name) {
+  if (recordings_.noting()) return recordings_.NoteOp(name);
   std::lock_guard<std::mutex> lock(mutex_);
   trail_.Note(name);
 }
@@ -89,6 +107,7 @@ void CudaStream::NoteError(cudaError_t error, const char* what) {
   const std::string suspects = trail_.Since(ops_done_);
   status_ = CudaStatus(
       error, suspects.empty() ? what : absl::StrCat("one of ", suspects));
+  if (IsSticky(error)) health_->Lose(status_);
 }
 
 void CudaStream::PassFirst(cudaError_t error) {

@@ -23,15 +23,17 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_libraries.h"
+#include "kernels/cuda/cuda_recordings.h"
 #include "kernels/cuda/op_trail.h"
+#include "kernels/device_health.h"
 
 namespace holdfast {
 
 class CudaStream final : public CudaContext {
  public:
-  // `libraries` and `host` must outlive it.
+  // All must outlive it. `health` hears of errors that end the device.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(
-      CudaLibraries* libraries, Device* host);
+      CudaLibraries* libraries, Device* host, DeviceHealth* health);
   // Waits for what is enqueued.
   ~CudaStream() override;
 
@@ -55,6 +57,9 @@ class CudaStream final : public CudaContext {
   // Ends a kernel function: its scratch memory is free for the next one.
   void FreeScratch();
 
+  CudaRecordings& recordings() { return recordings_; }
+  absl::Status Replay(CudaRecordings::Id recording);
+
   // ---- points
   // Of what is enqueued so far; 0 if that is done.
   uint64_t RecordPoint();
@@ -65,15 +70,24 @@ class CudaStream final : public CudaContext {
   absl::Status Synchronize();
 
  private:
-  CudaStream(CudaLibraries* libraries, Device* host, cudaStream_t stream)
-      : libraries_(libraries), host_(host), stream_(stream) {}
+  CudaStream(CudaLibraries* libraries, Device* host, DeviceHealth* health,
+             cudaStream_t stream)
+      : libraries_(libraries),
+        host_(host),
+        health_(health),
+        stream_(stream),
+        recordings_(stream, *libraries) {}
+  // An error while launches are noted: what needs the stream's work cannot be.
+  absl::Status MustRun() const;
   // REQUIRES: mutex_ held. Drops events that have passed.
   void Poll();
   void NoteError(cudaError_t error, const char* what);
 
   CudaLibraries* const libraries_;
   Device* const host_;
+  DeviceHealth* const health_;
   const cudaStream_t stream_;
+  CudaRecordings recordings_;
   std::vector<void*> scratch_;  // of the kernel function that runs
 
   std::mutex mutex_;  // guards what follows

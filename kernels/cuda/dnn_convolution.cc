@@ -45,6 +45,16 @@ class StreamTimer {
   cudaEvent_t start_ = nullptr, end_ = nullptr;
 };
 
+// Whether launches on the stream are being recorded. If so the recording comes
+// to nothing: it would not do what the op does.
+bool SpoilRecording(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaStreamIsCapturing(stream, &status);
+  if (status == cudaStreamCaptureStatusNone) return false;
+  cudaStreamSynchronize(stream);  // which nobody may do meanwhile
+  return true;
+}
+
 }  // namespace
 
 std::optional<DnnPlan> DnnConvolutions::Fastest(
@@ -84,9 +94,11 @@ bool DnnConvolutions::Run(const DnnProblem& problem, const ConvTensors& tensors,
   const DnnProblem::Key key = problem.key();
   auto it = plans_.find(key);
   if (it == plans_.end()) {
+    if (SpoilRecording(stream)) return false;
     if (plans_.size() >= kMostPlans) {
       cudaDeviceSynchronize();  // plans own kernels that may be running
       plans_.clear();
+      ++dropped_;
     }
     const bool benchmark = problem.numerics.benchmark;
     DnnPlanner planner(dnn_, {dnn_.handle, nullptr}, problem);
@@ -110,6 +122,7 @@ bool DnnConvolutions::Run(const DnnProblem& problem, const ConvTensors& tensors,
       CUDNN_STATUS_SUCCESS) {
     return true;
   }
+  if (SpoilRecording(stream)) return false;
   it->second.reset();  // what cuDNN promised and refuses is not asked again
   return false;
 }

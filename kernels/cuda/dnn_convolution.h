@@ -92,6 +92,8 @@ class DnnConvolutions {
   // himself. `scratch` gives device memory until the op's end, or null.
   bool Run(const DnnProblem& problem, const ConvTensors& tensors,
            cudaStream_t stream, absl::FunctionRef<void*(size_t)> scratch);
+  // How often all plans were thrown away.
+  uint64_t dropped() const { return dropped_; }
 
  private:
   // The fastest of the plans, by trying. `tensors` are written.
@@ -102,6 +104,7 @@ class DnnConvolutions {
 
   const DnnLibrary& dnn_;
   std::map<DnnProblem::Key, std::optional<DnnPlan>> plans_;
+  uint64_t dropped_ = 0;
 };
 
 }  // namespace holdfast

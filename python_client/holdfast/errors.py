@@ -37,6 +37,12 @@ class OutOfMemoryError(HoldfastError, RuntimeError):
     """The device or the session's share of it has no memory left."""
 
 
+class DataLossError(HoldfastError, RuntimeError):
+    """Tensors are lost for good. The GPU failed with all that lay on it, and the
+    daemon starts again: connect again, durable names come back. Or a durable name's
+    file is damaged."""
+
+
 class DaemonUnavailableError(HoldfastError, ConnectionError):
     """The daemon cannot be reached, or the connection was lost for good."""
 

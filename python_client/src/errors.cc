@@ -19,6 +19,7 @@ enum ErrorClass {
   kLinAlgError,
   kIndexError,
   kOutOfMemory,
+  kDataLoss,
   kUnavailable,
   kTimeout,
   kUnsupported,
@@ -32,6 +33,7 @@ constexpr const char* kNames[kNumErrorClasses] = {
     "LinAlgError",
     "OutOfRangeError",
     "OutOfMemoryError",
+    "DataLossError",
     "DaemonUnavailableError",
     "DaemonTimeoutError",
     "UnsupportedError",
@@ -49,6 +51,8 @@ PyObject* ClassOf(absl::StatusCode code) {
       return g_classes[kIndexError];
     case absl::StatusCode::kResourceExhausted:
       return g_classes[kOutOfMemory];
+    case absl::StatusCode::kDataLoss:
+      return g_classes[kDataLoss];
     case absl::StatusCode::kUnavailable:
       return g_classes[kUnavailable];
     case absl::StatusCode::kDeadlineExceeded:

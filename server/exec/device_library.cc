@@ -104,18 +104,19 @@ std::vector<std::string> DeviceLibraryPaths(absl::string_view name) {
   return paths;
 }
 
-absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view device,
-                                                   const std::string& library,
-                                                   int threads) {
+absl::StatusOr<OpenedDevice> OpenDevice(
+    absl::string_view device, const std::string& library, int threads,
+    std::function<void(const absl::Status&)> on_lost) {
   std::string name;
   DeviceOptions options;
   options.threads = threads;
   options.make_host = &NewCpuDevice;
+  options.on_lost = std::move(on_lost);
   absl::Status status = ParseName(device, &name, &options.index);
   if (!status.ok()) return status;
   if (name == "cpu") {
     if (device != "cpu") return BadName(device);
-    return NewCpuDevice(threads);
+    return OpenedDevice{NewCpuDevice(threads), nullptr};
   }
   std::vector<std::string> paths = {library};
   if (library.empty()) paths = DeviceLibraryPaths(name);

@@ -6,13 +6,13 @@
 #ifndef HOLDFAST_SERVER_EXEC_DEVICE_LIBRARY_H_
 #define HOLDFAST_SERVER_EXEC_DEVICE_LIBRARY_H_
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "kernels/device.h"
+#include "kernels/device_plugin.h"
 
 namespace holdfast {
 
@@ -20,9 +20,10 @@ namespace holdfast {
 // its path; empty: libholdfast_<name>.so in $HOLDFAST_PLUGIN_PATH, beside the
 // daemon, or in ../lib from there. Libraries stay loaded. Errors say what is
 // missing: the library, something that it needs, a driver, a device.
-absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view device,
-                                                   const std::string& library,
-                                                   int threads);
+// `on_lost`: as in DeviceOptions.
+absl::StatusOr<OpenedDevice> OpenDevice(
+    absl::string_view device, const std::string& library, int threads,
+    std::function<void(const absl::Status&)> on_lost = nullptr);
 
 // Where OpenDevice looks for the library of `name`, in order.
 std::vector<std::string> DeviceLibraryPaths(absl::string_view name);

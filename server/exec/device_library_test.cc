@@ -22,7 +22,7 @@ std::string MessageFor(absl::string_view device, const std::string& library) {
 }
 
 TEST(DeviceLibraryTest, TheCpuNeedsNone) {
-  EXPECT_EQ(OpenDevice("cpu", "", 1).value()->name(), "cpu");
+  EXPECT_EQ(OpenDevice("cpu", "", 1).value().device->name(), "cpu");
 }
 
 TEST(DeviceLibraryTest, RefusesOtherNames) {

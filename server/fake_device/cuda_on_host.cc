@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/fused_chain.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 #include "server/exec/cpu_device.h"
@@ -116,7 +117,14 @@ class CudaOnHost final : public Device {
   HostContext context_{cpu_.get()};
 };
 
+absl::Status RunChainOnHost(absl::Span<const LaunchRequest> requests) {
+  HostContext context(nullptr);
+  return RunChain(context, requests);
+}
+
 }  // namespace
+
+const Fuser kFuserOnHost = {&ChainLength, &RunChainOnHost};
 
 std::unique_ptr<Device> NewCudaOnHost() {
   return std::make_unique<CudaOnHost>();

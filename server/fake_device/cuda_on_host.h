@@ -12,10 +12,14 @@
 #include <memory>
 
 #include "kernels/device.h"
+#include "server/fake_device/fake_device.h"
 
 namespace holdfast {
 
 std::unique_ptr<Device> NewCudaOnHost();
+
+// The CUDA kernels' chains (kernels/cuda/fused_chain.h).
+extern const Fuser kFuserOnHost;
 
 }  // namespace holdfast
 

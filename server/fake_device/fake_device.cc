@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/number_operand.h"
+#include "kernels/owned_views.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "server/fake_device/fake_stream.h"
@@ -33,43 +33,6 @@ bool ChecksData(const OpSchema& op) {
 }
 
 constexpr int kPointBits = 40;  // of a point's count; above it the stream
-
-// Views with all that they point at but the elements.
-class OwnedViews {
- public:
-  explicit OwnedViews(absl::Span<const TensorView> views) {
-    specs_.reserve(views.size());
-    numbers_.reserve(views.size());
-    for (const TensorView& view : views) {
-      if (!view.present()) {
-        views_.emplace_back();
-        continue;
-      }
-      specs_.push_back(*view.spec);
-      void* data = nullptr;
-      if (IsNumber(view)) {
-        Number& number = numbers_.emplace_back();
-        std::memcpy(number.bytes, view.data, ItemSize(view.spec->dtype));
-        data = number.bytes;
-      } else {
-        data = ToHost(view.data);
-      }
-      views_.push_back({data, &specs_.back()});
-    }
-  }
-  OwnedViews(const OwnedViews&) = delete;
-  OwnedViews& operator=(const OwnedViews&) = delete;
-
-  absl::Span<const TensorView> get() const { return views_; }
-
- private:
-  struct Number {
-    alignas(16) char bytes[16];
-  };
-  std::vector<TensorSpec> specs_;
-  std::vector<Number> numbers_;
-  std::vector<TensorView> views_;
-};
 
 class FakeMemory final : public DeviceMemory {
  public:
@@ -101,8 +64,9 @@ class FakeMemory final : public DeviceMemory {
 
 }  // namespace
 
-FakeDevice::FakeDevice(absl::Duration lag, MakeExecutor executor)
-    : lag_(lag), make_executor_(executor) {}
+FakeDevice::FakeDevice(absl::Duration lag, MakeExecutor executor,
+                       const Fuser* fuser)
+    : lag_(lag), make_executor_(executor), fuser_(fuser) {}
 FakeDevice::~FakeDevice() = default;
 
 std::unique_ptr<DeviceMemory> FakeDevice::CreateMemory(bool) {
@@ -143,6 +107,8 @@ void FakeDevice::DestroyStream(StreamId stream) {
   if (it == streams_.end()) return;
   last = std::move(it->second);
   streams_.erase(it);
+  const auto end = recordings_.lower_bound({stream + 1, 0});
+  recordings_.erase(recordings_.lower_bound({stream, 0}), end);
 }
 
 std::shared_ptr<FakeStream> FakeDevice::Find(StreamId stream) {
@@ -154,17 +120,138 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
                                 const Attrs& attrs,
                                 absl::Span<const TensorView> inputs,
                                 absl::Span<const TensorView> outputs) {
+  if (!break_on_.empty() && attrs.schema().name == break_on_) {
+    health_.Lose(absl::DataLossError(absl::StrCat(
+        "[fake] one of ", break_on_, ": the device is lost. Connect again.")));
+  }
+  if (absl::Status s = health_.status(); !s.ok()) return s;
   const std::shared_ptr<FakeStream> on = Find(stream);
-  auto in = std::make_shared<OwnedViews>(inputs);
-  auto out = std::make_shared<OwnedViews>(outputs);
+  auto in = std::make_shared<OwnedViews>(inputs, &ToHost);
+  auto out = std::make_shared<OwnedViews>(outputs, &ToHost);
+  FakeStream::Task task = [philox, attrs, in, out](Device& cpu) {
+    return cpu.Launch(0, philox, attrs, in->get(), out->get());
+  };
+  if (Note(stream, attrs.schema(), &task)) return absl::OkStatus();
   if (ChecksData(attrs.schema())) {
     on->WaitFor(on->enqueued());
     return on->cpu().Launch(0, philox, attrs, in->get(), out->get());
   }
-  on->Enqueue([philox, attrs, in, out](Device& cpu) {
-    return cpu.Launch(0, philox, attrs, in->get(), out->get());
+  on->Enqueue(std::move(task));
+  return absl::OkStatus();
+}
+
+namespace {
+
+struct OwnedRequest {
+  explicit OwnedRequest(const LaunchRequest& request)
+      : attrs(request.attrs),
+        inputs(request.inputs, &ToHost),
+        outputs(request.outputs, &ToHost) {}
+  Attrs attrs;
+  OwnedViews inputs, outputs;
+};
+
+}  // namespace
+
+absl::Status FakeDevice::LaunchFused(StreamId stream,
+                                     absl::Span<const LaunchRequest> requests) {
+  if (absl::Status s = health_.status(); !s.ok()) return s;
+  auto owned = std::make_shared<std::vector<OwnedRequest>>();
+  owned->reserve(requests.size());
+  for (const LaunchRequest& request : requests) owned->emplace_back(request);
+  FakeStream::Task task = [owned, fuser = fuser_](Device&) {
+    std::vector<LaunchRequest> all;
+    for (const OwnedRequest& one : *owned) {
+      all.push_back({one.attrs, one.inputs.get(), one.outputs.get()});
+    }
+    return fuser->run(all);
+  };
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fused_ += requests.size();
+  }
+  if (Note(stream, requests[0].attrs.schema(), &task)) return absl::OkStatus();
+  Find(stream)->Enqueue(std::move(task));
+  return absl::OkStatus();
+}
+
+uint64_t FakeDevice::fused() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return fused_;
+}
+
+// ---- recordings
+
+bool FakeDevice::Note(StreamId stream, const OpSchema& op,
+                      FakeStream::Task* task) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = noting_.find(stream);
+  if (it == noting_.end()) {
+    ++launches_;
+    return false;
+  }
+  // A GPU's stream has no answers while it notes, and its kernels no host.
+  if (ChecksData(op) || op.name == unrecordable_) it->second.whole = false;
+  it->second.tasks.push_back(std::move(*task));
+  return true;
+}
+
+absl::Status FakeDevice::BeginRecording(StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  noting_[stream] = {};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Recorder::RecordingId> FakeDevice::EndRecording(
+    StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto noted = noting_.extract(stream);
+  if (noted.empty() || !noted.mapped().whole) {
+    return absl::FailedPreconditionError("[fake] an op cannot be recorded");
+  }
+  recordings_[{stream, next_recording_}] =
+      std::make_shared<std::vector<FakeStream::Task>>(
+          std::move(noted.mapped().tasks));
+  return next_recording_++;
+}
+
+absl::Status FakeDevice::Replay(StreamId stream, RecordingId recording) {
+  if (absl::Status s = health_.status(); !s.ok()) return s;
+  std::shared_ptr<std::vector<FakeStream::Task>> tasks;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tasks = recordings_.at({stream, recording});
+    ++replays_;
+  }
+  Find(stream)->Enqueue([tasks](Device& cpu) {
+    absl::Status first;
+    for (const FakeStream::Task& task : *tasks) {
+      absl::Status status = task(cpu);
+      if (first.ok()) first = std::move(status);
+    }
+    return first;
   });
   return absl::OkStatus();
+}
+
+void FakeDevice::DropRecording(StreamId stream, RecordingId recording) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  recordings_.erase({stream, recording});
+}
+
+size_t FakeDevice::recordings() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return recordings_.size();
+}
+
+uint64_t FakeDevice::replays() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return replays_;
+}
+
+uint64_t FakeDevice::launches() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return launches_;
 }
 
 absl::Status FakeDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
@@ -172,7 +259,7 @@ absl::Status FakeDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
                                       absl::Span<int64_t> sizes) {
   const std::shared_ptr<FakeStream> on = Find(stream);
   on->WaitFor(on->enqueued());
-  const OwnedViews in(inputs);
+  const OwnedViews in(inputs, &ToHost);
   return on->cpu().ComputeSizes(0, attrs, in.get(), sizes);
 }
 
@@ -222,12 +309,14 @@ void FakeDevice::WaitPoint(uint64_t point) {
 }
 
 absl::Status FakeDevice::StreamStatus(StreamId stream) {
+  if (absl::Status s = health_.status(); !s.ok()) return s;
   return Find(stream)->TakeStatus();
 }
 
 absl::Status FakeDevice::Synchronize(StreamId stream) {
   const std::shared_ptr<FakeStream> on = Find(stream);
   on->WaitFor(on->enqueued());
+  if (absl::Status s = health_.status(); !s.ok()) return s;
   return on->TakeStatus();
 }
 

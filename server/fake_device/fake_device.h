@@ -17,20 +17,30 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "kernels/device.h"
+#include "kernels/device_health.h"
+#include "kernels/recorder.h"
+#include "server/fake_device/fake_stream.h"
 
 namespace holdfast {
 
-class FakeStream;
+// What the kernels' own device can fuse (Recorder).
+struct Fuser {
+  size_t (*fusible)(absl::Span<const LaunchRequest> requests);
+  absl::Status (*run)(absl::Span<const LaunchRequest> requests);
+};
 
-class FakeDevice final : public Device {
+class FakeDevice final : public Device, public Recorder {
  public:
   // Work begins `lag` after it was enqueued, at the earliest. `executor` makes
-  // what a stream's kernels run on.
+  // what a stream's kernels run on; without a `fuser` nothing is fused.
   using MakeExecutor = std::unique_ptr<Device> (*)();
-  FakeDevice(absl::Duration lag, MakeExecutor executor);
+  FakeDevice(absl::Duration lag, MakeExecutor executor,
+             const Fuser* fuser = nullptr);
   ~FakeDevice() override;
 
   // The CPU's: programs meet nothing but its asynchrony.
@@ -51,6 +61,18 @@ class FakeDevice final : public Device {
   absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
                             absl::Span<const TensorView> inputs,
                             absl::Span<int64_t> sizes) override;
+  // ---- Recorder
+  size_t Fusible(absl::Span<const LaunchRequest> requests) const override {
+    return fuser_ == nullptr ? 1 : fuser_->fusible(requests);
+  }
+  absl::Status LaunchFused(StreamId stream,
+                           absl::Span<const LaunchRequest> requests) override;
+  absl::Status BeginRecording(StreamId stream) override;
+  absl::StatusOr<RecordingId> EndRecording(StreamId stream) override;
+  absl::Status Replay(StreamId stream, RecordingId recording) override;
+  void DropRecording(StreamId stream, RecordingId recording) override;
+
+  // ---- Device
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
                     size_t bytes) override;
   absl::Status CopyToHost(StreamId stream, void* host, const void* device,
@@ -62,6 +84,20 @@ class FakeDevice final : public Device {
   absl::Status StreamStatus(StreamId stream) override;
   absl::Status Synchronize(StreamId stream) override;
 
+  // ---- for tests
+  // The device is lost when this op is launched, as a GPU after an illegal
+  // memory access, and `told` hears of it.
+  void BreakOn(std::string op, DeviceHealth::OnLost told) {
+    break_on_ = std::move(op);
+    health_.set_on_lost(std::move(told));
+  }
+  // Recordings with this op cannot be made.
+  void RefuseToRecord(std::string op) { unrecordable_ = std::move(op); }
+  size_t recordings();  // that there are
+  uint64_t replays();   // so far
+  uint64_t launches();  // so far, those of replays aside
+  uint64_t fused();     // ops so far that LaunchFused was given
+
   // ---- for its memory
   // Waits for every stream.
   void SynchronizeAll();
@@ -70,13 +106,31 @@ class FakeDevice final : public Device {
   // Never null: work on a stream that was destroyed is a mistake of ours.
   std::shared_ptr<FakeStream> Find(StreamId stream);
   bool IsPinned(const void* host, size_t bytes);
+  // Takes the task if the stream makes a recording.
+  bool Note(StreamId stream, const OpSchema& op, FakeStream::Task* task);
 
   const absl::Duration lag_;
   const MakeExecutor make_executor_;
+  const Fuser* const fuser_;
+  std::string break_on_;
+  std::string unrecordable_;
+  DeviceHealth health_;
   std::mutex mutex_;  // guards what follows
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<FakeStream>> streams_;
   std::map<const char*, size_t> pinned_;
+  struct Noted {
+    std::vector<FakeStream::Task> tasks;
+    bool whole = true;
+  };
+  std::map<StreamId, Noted> noting_;
+  std::map<std::pair<StreamId, RecordingId>,
+           std::shared_ptr<std::vector<FakeStream::Task>>>
+      recordings_;
+  RecordingId next_recording_ = 1;
+  uint64_t replays_ = 0;
+  uint64_t launches_ = 0;
+  uint64_t fused_ = 0;
 };
 
 }  // namespace holdfast

@@ -113,6 +113,26 @@ TEST_F(FakeDeviceTest, AFailureOfCheckedDataIsItsOpsOwn) {
   EXPECT_EQ(Values(1), (V{1, 2, 3}));
 }
 
+// The message says what it was, and nothing hangs.
+TEST_F(FakeDeviceTest, ALostDeviceFailsEveryReadAndLetsSessionsEnd) {
+  int told = 0;
+  static_cast<FakeDevice&>(*device_).BreakOn(
+      "log", [&](const absl::Status&) { ++told; });
+  Put(1, {1, 2, 3});
+  Op(OpId::exp, {1}, 2);
+  EXPECT_FALSE(Read(2).has_status());
+  Op(OpId::log, {1}, 3);
+  Op(OpId::exp, {1}, 4);
+  for (uint64_t handle : {3, 1, 2, 4}) {
+    const v1::ReadResult result = Read(handle);
+    EXPECT_THAT(result.status().message(), HasSubstr("one of log"));
+    EXPECT_EQ(result.data().size(), 0u);
+  }
+  EXPECT_EQ(told, 1);
+  session_->End(absl::OkStatus());
+  EXPECT_EQ(session_->Stats().bytes_in_use(), 0u);
+}
+
 TEST_F(FakeDeviceTest, ASessionMayEndWhileItsWorkRuns) {
   for (uint64_t i = 1; i <= 20; ++i) Put(i, V(5000, 1));
   v1::Read* read = Add()->mutable_read();

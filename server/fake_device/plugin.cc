@@ -4,7 +4,8 @@
 // libholdfast_fake.so: the fake device as the daemon opens any device, for
 // tests: holdfastd --device=fake. $HOLDFAST_FAKE_LAG_US: microseconds that
 // work waits before it begins. $HOLDFAST_FAKE_KERNELS: cpu, or cuda for the
-// CUDA kernels' sources compiled for the host.
+// CUDA kernels' sources compiled for the host. $HOLDFAST_FAKE_BREAK_ON: the op
+// that the device does not survive.
 #include <stdlib.h>
 
 #include <memory>
@@ -22,7 +23,7 @@ namespace {
 
 std::unique_ptr<Device> NewCpu() { return NewCpuDevice(1); }
 
-absl::StatusOr<std::unique_ptr<Device>> Open(const DeviceOptions& options) {
+absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
   if (options.index != 0) {
     return absl::NotFoundError(
         absl::StrCat("[device] there is one fake device, of index 0. Got ",
@@ -42,8 +43,14 @@ absl::StatusOr<std::unique_ptr<Device>> Open(const DeviceOptions& options) {
         "[device] HOLDFAST_FAKE_KERNELS must be cpu or cuda. Got '", chosen,
         "'."));
   }
-  return std::make_unique<FakeDevice>(
-      absl::Microseconds(lag), chosen == "cuda" ? &NewCudaOnHost : &NewCpu);
+  const bool cuda = chosen == "cuda";
+  auto device = std::make_unique<FakeDevice>(absl::Microseconds(lag),
+                                             cuda ? &NewCudaOnHost : &NewCpu,
+                                             cuda ? &kFuserOnHost : nullptr);
+  const char* deadly = getenv("HOLDFAST_FAKE_BREAK_ON");
+  if (deadly != nullptr) device->BreakOn(deadly, options.on_lost);
+  Recorder* const recorder = device.get();
+  return OpenedDevice{std::move(device), recorder};
 }
 
 }  // namespace
