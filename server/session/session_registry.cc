@@ -27,6 +27,10 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kMaxTextBytes = 256;  // names a client gives
+// How long a session that is left may take for what was sent before, and how
+// long at a time.
+constexpr absl::Duration kLongestLeaving = absl::Seconds(10);
+constexpr absl::Duration kLeavingSlice = absl::Milliseconds(2);
 
 // All that sessions could take together; 0: not known.
 uint64_t DeviceBytes(const Device& device) {
@@ -342,11 +346,16 @@ absl::Status SessionRegistry::Goodbye(const std::string& token,
     }
     LogSession(spdlog::level::info, Label(*session), "detached",
                {{"name", session->options().name}});
-    worker_->Run([&] {
-      // What was sent before the goodbye still counts.
-      session->RunSome({1 << 30});
-      session->TakeConnection(nullptr);
-    });
+    // What was sent before the goodbye still counts. Others have their turns in
+    // between, and a client that goes on sending is not waited for.
+    const absl::Time deadline = SteadyNow() + kLongestLeaving;
+    for (bool more = true; more;) {
+      worker_->Run([&] {
+        session->RunSome({1 << 30, kLeavingSlice});
+        more = session->HasWork() && SteadyNow() < deadline;
+        if (!more) session->TakeConnection(nullptr);
+      });
+    }
     return absl::OkStatus();
   }
   End(session, absl::OkStatus());

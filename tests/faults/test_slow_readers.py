@@ -85,3 +85,33 @@ def test_a_client_that_takes_nothing_costs_nothing(daemon):
     # Nor is it forgotten.
     assert take_all(rings) == list(range(1, READS + 1))
     client.socket.close()
+
+
+LEAVE = """
+import holdfast as torch
+session = torch.connect(session="nine", timeout=1)
+a = torch.ones(700, 700)
+for _ in range(400):
+    b = a @ a
+print("leaving", flush=True)
+try:
+    torch.detach()
+except torch.errors.HoldfastError:
+    pass  # it did not wait for all of it
+"""
+
+
+def test_who_leaves_with_much_to_do_holds_nobody_up(daemon):
+    import holdfast
+
+    with holdfast.connect(daemon.address("shm")):
+        x = holdfast.ones(8)
+        leaver = start_client(LEAVE, daemon.address("grpc"))
+        assert leaver.stdout.readline() == "leaving\n"
+        longest, looks = 0, 0
+        while leaver.poll() is None:
+            start = time.monotonic()
+            assert (x + 1).sum().item() == 16
+            longest = max(longest, time.monotonic() - start)
+            looks += 1
+        assert looks > 3 and longest < 1.5, (looks, longest)
