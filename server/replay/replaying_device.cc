@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -110,11 +111,12 @@ void ReplayingDevice::DestroyStream(StreamId stream) {
   device_->DestroyStream(stream);  // with its recordings
 }
 
-// Not what draws other numbers each time, waits for its data, or copies lists
-// of tensors to the device.
+// Not what draws other numbers each time (or says where they are, without
+// drawing any), waits for its data, or copies lists of tensors to the device.
 bool ReplayingDevice::MayRecord(const OpSchema& op) const {
-  return !op.has(kRandom) && !op.has(kChecksData) && !op.has(kDataShape) &&
-         !op.has(kMutates) && on_host_.count(op.name) == 0;
+  return !op.has(kRandom) && op.id != OpId::random_state &&
+         !op.has(kChecksData) && !op.has(kDataShape) && !op.has(kMutates) &&
+         on_host_.count(op.name) == 0;
 }
 
 absl::Status ReplayingDevice::Launch(StreamId stream, PhiloxState philox,
