@@ -52,6 +52,12 @@ print(digest.hexdigest(), flush=True)
 """
 
 
+def connected(daemon):
+    """Of the training's session; who asks has one, too."""
+    sessions = daemon.stats()["sessions"]
+    return [s["connected"] for s in sessions if s["name"] == "nine"]
+
+
 @pytest.mark.parametrize("leave", ["torch.detach()", "input()", "killed"])
 def test_a_training_goes_on_after_sigterm(start, transport, leave):
     """Also one whose program is connected, or whose connection is gone, just then."""
@@ -69,7 +75,7 @@ def test_a_training_goes_on_after_sigterm(start, transport, leave):
     if leave != "input()":
         client.wait(30)
         wait_until(
-            lambda: [s["connected"] for s in daemon.stats()["sessions"]][0] is False,
+            lambda: connected(daemon) == [False],
             20,
             "the client is gone",
         )
