@@ -142,6 +142,7 @@ def train(args):
     if args.session:
         # Whoever attaches to the session later finds the weights under a name.
         torch.keep("model", model.state_dict())
+        torch.synchronize()  # before --stay is killed
     return {
         "accuracy": history[-1]["accuracy"],
         "seconds": seconds,

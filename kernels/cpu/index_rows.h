@@ -97,8 +97,8 @@ absl::Status Gather(KernelContext& context, const Attrs& attrs, int dim,
   const RowSteps steps(loops);
   const bool per_row = IndexPerRow(loops);
   FirstBadIndex bad;
-  if (per_row && loops.inner() == 1 && steps.data == 1 && steps.other == 1 &&
-      loops.shape[0] >= 2 * context.num_threads) {
+  if (per_row && loops.inner() == 1 && loops.dim == 0 && steps.data == 1 &&
+      steps.other == 1 && loops.shape[0] >= 2 * context.num_threads) {
     GatherRows(context, loops, steps, data, index, out, &bad);
     return bad.ToStatus(attrs, dim, loops.data_size);
   }

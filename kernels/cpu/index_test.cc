@@ -77,6 +77,20 @@ TEST(IndexTest, GatherAndScatterEveryLayout) {
   }
 }
 
+// One index for each row of each matrix: all that is left are rows.
+TEST(IndexTest, GatherOfOneIndexPerRow) {
+  const TestTensor x = Random(DType::kFloat32, {100, 3, 5});
+  const TestTensor one = RandomIndex({100, 1, 1}, 3);
+  const TestTensor index = one.Expand({100, 1, 5});
+  std::vector<double> want;
+  for (int64_t i = 0; i < 100; ++i) {
+    const auto row = static_cast<int64_t>(one.Get(i));
+    for (int64_t j = 0; j < 5; ++j)
+      want.push_back(x.Get((i * 3 + row) * 5 + j));
+  }
+  ExpectEqual(Op(OpId::gather, Along(1), {x, index}, 2), want, "rows");
+}
+
 TEST(IndexTest, SelectAndAddEveryLayout) {
   for (DType dtype : kTypes) {
     for (DType index_type : {DType::kInt64, DType::kInt32}) {

@@ -126,7 +126,7 @@ def isreal(input):
 def _view(input, *args, inplace_=False, **kwargs):
     if len(args) == 1 and type(args[0]) is _C.dtype and not kwargs:
         return _view_as_type(input, args[0])
-    if not args and list(kwargs) == ["dtype"]:
+    if not args and list(kwargs) == ["dtype"] and type(kwargs["dtype"]) is _C.dtype:
         return _view_as_type(input, kwargs["dtype"])
     raise TypeError("view() takes the sizes of the result, as ints, or a dtype")
 

@@ -3,6 +3,8 @@
 
 """Element types: PyTorch's names, conversion of tensors, promotion."""
 
+import numbers
+
 from holdfast import _C
 from holdfast._device import device as _device
 from holdfast._registry import both, function, method, overload
@@ -204,7 +206,20 @@ def _category(dtype):
     return 2 if dtype.is_floating_point else 1
 
 
-_NUMBER_TYPES = {int: _C.int64, float: _C.float32, complex: _C.complex64}
+_NUMBER_TYPES = {
+    numbers.Integral: _C.int64,
+    numbers.Real: _C.float32,
+    numbers.Complex: _C.complex64,
+}
+
+
+def _number_type(number):
+    for kind, dtype in _NUMBER_TYPES.items():
+        if isinstance(number, kind):
+            return dtype
+    raise TypeError(
+        f"an operand must be a tensor or a number. Got {type(number).__name__}."
+    )
 
 
 @function
@@ -218,7 +233,7 @@ def result_type(tensor1, tensor2):
             rank, dtype = 2, _C.bool
         else:
             rank = 2
-            dtype = _NUMBER_TYPES[type(operand)]
+            dtype = _number_type(operand)
         known = groups.get(rank)
         groups[rank] = dtype if known is None else promote_types(known, dtype)
     result = None

@@ -130,7 +130,8 @@ def keep(name, value):
     what has a state_dict: a module, an optimizer, a scheduler. Dicts, lists and tuples
     may have numbers, strings, booleans and None beside the tensors, which are kept as
     they are now; tensors are what later ops make of them. None drops what the name
-    holds. A later program gets it with connect(session=...) and kept().
+    holds. A later program gets it with connect(session=...) and kept(). Like any op
+    this does not wait: a program that may be killed calls synchronize() after it.
 
     TypeError: something else is in it. ValueError: the name ends in ":structure".
     """

@@ -5,8 +5,6 @@
 
 import pytest
 
-import holdfast
-
 
 def test_views_share_memory(torch):
     x = torch.zeros(4, 4)
@@ -60,7 +58,7 @@ def test_complex_numbers_are_viewed_as_their_parts(torch):
     assert parts.tolist() == [[1, 2, 3, -4]]
     parts.view(dtype=torch.complex64)[0, 0] = 5j
     assert x.view(torch.complex64)[0, 0].item() == 5j
-    assert torch.zeros(3, 0).view(torch.complex64).shape == (3, 0)
+    assert torch.zeros(0).view(torch.complex64).shape == (0,)
     for call, text in (
         (lambda: x.t().expand(2, 2).view(torch.float32), r"stride\(-1\) must be 1"),
         (lambda: x[0, 0].view(torch.float32), r"dim\(\) cannot be 0"),
@@ -68,11 +66,6 @@ def test_complex_numbers_are_viewed_as_their_parts(torch):
     ):
         with pytest.raises(RuntimeError, match=text):
             call()
-
-
-def test_bytes_are_not_viewed_as_another_type():
-    with pytest.raises(holdfast.errors.UnsupportedError, match="float32 as .*int32"):
-        holdfast.zeros(2).view(holdfast.int32)
 
 
 def test_resize(torch):
