@@ -317,19 +317,19 @@ def test_what_is_ready_is_served_first(torch, start, state):
 
 
 def test_a_session_that_somebody_waits_for_is_loaded_next(torch, start):
-    from holdfast.commands._daemon import read_stats
+    from holdfast import _stats
 
     daemon = start()
     with torch.connect(daemon.address("shm"), session="nine"):
         torch.keep("x", torch.ones(9_000_000))  # more than any other
-        for i in range(9):
+        for i in range(24):  # half a second's worth
             torch.publish(f"name{i}", torch.ones(8_000_000), durable=True)
         torch.detach()
     daemon.stop()
     daemon = start()
     with torch.connect(daemon.address("shm"), session="nine") as session:
         assert session.attached
-        stats = read_stats(daemon.address("shm"))
+        stats = _stats.parse(session._stats())
         assert stats["state_bytes_loaded"] < stats["state_bytes"]
         assert torch.kept("x").sum().item() == 9_000_000
     daemon.stop()
