@@ -40,6 +40,10 @@ class Device {
   // it is done. If not, bytes come and go by Copy.
   virtual bool host_memory() const = 0;
 
+  // Why the device is of no use any more, to anybody; OK while it is. Any
+  // thread.
+  virtual absl::Status health() const { return absl::OkStatus(); }
+
   // Memory for one session. `shared`: segments that a local client may map;
   // only where host_memory().
   virtual std::unique_ptr<DeviceMemory> CreateMemory(bool shared) = 0;

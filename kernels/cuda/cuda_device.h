@@ -30,6 +30,7 @@ class CudaDevice final : public Device, public Recorder {
   std::string description() const override { return description_; }
   std::vector<std::string> missing_ops() const override;
   bool host_memory() const override { return false; }
+  absl::Status health() const override { return health_.status(); }
 
   std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
   absl::Status PinHost(void* base, size_t bytes) override;

@@ -47,6 +47,7 @@ class FakeDevice final : public Device, public Recorder {
   absl::string_view name() const override { return "cpu"; }
   std::string description() const override { return "fake device"; }
   bool host_memory() const override { return false; }
+  absl::Status health() const override { return health_.status(); }
 
   std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
   absl::Status PinHost(void* base, size_t bytes) override;

@@ -11,8 +11,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/op_id.h"
+#include "ops/op_schema.h"
+#include "proto/version.h"
 #include "server/exec/cpu_device.h"
+#include "server/exec/worker.h"
 #include "server/session/scripted_session.h"
+#include "server/session/session_registry.h"
 
 namespace holdfast {
 namespace {
@@ -152,6 +156,30 @@ TEST_F(FakeDeviceTest, ANewClientDoesNotGetOldReads) {
   v1::HelloReply reply;
   session_->FillHello({}, /*attach=*/true, /*local=*/false, &reply);
   EXPECT_FALSE(session_->AwaitsDevice());
+}
+
+// Between the loss and the daemon's new start whoever comes in is told so, not
+// given a session that has ended before it began.
+TEST(LostDeviceTest, NoSessionIsOpened) {
+  FakeDevice device(absl::ZeroDuration(), &NewCpu);
+  device.BreakOn("cosh", nullptr);
+  Worker worker({});
+  SessionRegistry registry(&device, &worker, {});
+  worker.Start([] {});
+  v1::HelloRequest request;
+  request.set_min_version(kMinProtocolVersion);
+  request.set_max_version(kProtocolVersion);
+  const Peer peer{{"alice", Role::kUser}, "test"};
+  ASSERT_TRUE(registry.Hello(request, peer, /*local=*/true).ok());
+  EXPECT_TRUE(registry.Ready().ok());
+
+  const Attrs attrs(&GetOp(OpId::cosh));
+  EXPECT_FALSE(device.Launch(1, {}, attrs, {}, {}).ok());
+  const absl::Status refused = registry.Hello(request, peer, true).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("one of cosh"));
+  EXPECT_EQ(registry.Ready().code(), absl::StatusCode::kUnavailable);
+  worker.Stop();
 }
 
 }  // namespace

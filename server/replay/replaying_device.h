@@ -43,6 +43,7 @@ class ReplayingDevice final : public Device {
     return device_->missing_ops();
   }
   bool host_memory() const override { return device_->host_memory(); }
+  absl::Status health() const override { return device_->health(); }
 
   std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
   absl::Status PinHost(void* base, size_t bytes) override {

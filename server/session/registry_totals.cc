@@ -44,9 +44,18 @@ SessionTotals SessionRegistry::Totals() {
   return totals_;
 }
 
+absl::Status SessionRegistry::CheckOpen() const {
+  if (shut_down_) return absl::UnavailableError("the daemon is shutting down");
+  // Before the daemon has got round to it, sessions would only be ended again.
+  const absl::Status lost = device_->health();
+  if (lost.ok()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "the daemon starts again, for its device is lost: ", lost.message()));
+}
+
 absl::Status SessionRegistry::Ready() {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (shut_down_) return absl::UnavailableError("the daemon is shutting down");
+  if (absl::Status open = CheckOpen(); !open.ok()) return open;
   if (by_token_.size() >= limits_.max_sessions) {
     return absl::UnavailableError(absl::StrCat(
         "all of --max_sessions=", limits_.max_sessions, " are taken"));

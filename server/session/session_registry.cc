@@ -103,8 +103,8 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   bool attached = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (shut_down_) {
-      return absl::UnavailableError("[hello] the daemon is shutting down");
+    if (absl::Status open = CheckOpen(); !open.ok()) {
+      return absl::UnavailableError(absl::StrCat("[hello] ", open.message()));
     }
     auto session = FindOrCreate(request, peer, local);
     if (!session.ok()) return session.status();

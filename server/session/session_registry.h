@@ -154,6 +154,9 @@ class SessionRegistry {
   void Shutdown();
 
  private:
+  // Unavailable once the daemon is to end, or its device is lost. REQUIRES:
+  // mutex_ held.
+  absl::Status CheckOpen() const;
   absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
                                      const Peer& peer, bool local);
   // Whether the client that had the token has detached its session.
