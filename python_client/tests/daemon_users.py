@@ -33,7 +33,7 @@ def new_token(file, user, *flags):
     return result.stdout.strip()
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

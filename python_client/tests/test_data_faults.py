@@ -141,7 +141,7 @@ INTERRUPTED = """
 
 
 def gone(pids):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
             return True

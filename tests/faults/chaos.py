@@ -159,7 +159,7 @@ def run_kills(daemon, kills, seed=0, sessions=True):
         _kill_one(daemon.address(("shm", "grpc")[i % 2]), seed + i)
     seconds = time.monotonic() - start
     counted = ["bytes_in_use", "descriptors"] + ["sessions"] * sessions
-    deadline = time.monotonic() + 45
+    deadline = time.monotonic() + 60
     while True:
         after = _resources(daemon)
         settled = all(after[key] <= before[key] for key in counted)

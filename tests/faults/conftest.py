@@ -20,7 +20,7 @@ def start_daemon(tmp_path):
     for d in daemons:
         if d.process.poll() is None:
             d.process.kill()
-            d.process.wait(10)
+            d.process.wait(60)
 
 
 @pytest.fixture

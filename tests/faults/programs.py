@@ -60,7 +60,7 @@ class Daemon:
         """SIGTERM; fails the test unless the daemon ends cleanly."""
         if self.process.poll() is None:
             self.process.terminate()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(60) == 0
 
 
 def reserved(daemon):
@@ -95,8 +95,9 @@ def run_client(code, address, timeout=120):
     return out
 
 
-def wait_until(condition, seconds, what):
-    deadline = time.monotonic() + seconds
+def wait_until(condition, what):
+    """Waits for long: how quick a busy machine is, is not what a test is about."""
+    deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        assert time.monotonic() < deadline, f"it did not come: {what}"
         time.sleep(0.01)

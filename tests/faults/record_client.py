@@ -94,7 +94,7 @@ def record_grpc(daemon, recording):
         def handle(request, context):
             if name == "Hello" and recording.hello is None:
                 recording.hello = request
-            return call(request, timeout=20)
+            return call(request, timeout=60)
 
         return grpc.unary_unary_rpc_method_handler(handle)
 

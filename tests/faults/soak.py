@@ -194,7 +194,7 @@ class Soak:
     def restart(self, kill):
         if kill:
             self.daemon.process.kill()
-            self.daemon.process.wait(30)
+            self.daemon.process.wait(60)
             # Sessions are as the last SIGTERM saved them.
             self.values = dict(self.saved)
         else:

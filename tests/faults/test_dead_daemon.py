@@ -35,7 +35,7 @@ def test_killed_daemon(start_daemon, transport):
     client = start_client(WAIT_THEN_USE.format(address=address), address)
     assert client.stdout.readline().strip() == "ready"
     daemon.process.kill()
-    daemon.process.wait(10)
+    daemon.process.wait(60)
     out, _ = client.communicate("\n", timeout=60)
     assert client.returncode == 0, out
     assert float(out) < 15
@@ -59,7 +59,7 @@ except holdfast.errors.DaemonUnavailableError:
     client = start_client(code, address)
     assert client.stdout.readline().strip() == "ready"
     daemon.process.kill()
-    daemon.process.wait(10)
+    daemon.process.wait(60)
     out, _ = client.communicate(timeout=60)
     assert out.strip() == "error"
 
@@ -70,7 +70,7 @@ def test_sigterm_is_clean_and_told(start_daemon, transport):
     client = start_client(WAIT_THEN_USE.format(address=address), address)
     assert client.stdout.readline().strip() == "ready"
     daemon.process.send_signal(signal.SIGTERM)
-    assert daemon.process.wait(15) == 0
+    assert daemon.process.wait(60) == 0
     out, _ = client.communicate("\n", timeout=60)
     assert client.returncode == 0, out
 
@@ -92,12 +92,12 @@ try:
     holdfast.connect({address!r}, timeout=3)
 except (ConnectionError, ValueError, RuntimeError) as e:
     print(e)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
 else:
     raise SystemExit("connected?")
 """
     out = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=120
     )
     assert out.returncode == 0
     assert words in out.stdout
@@ -110,7 +110,7 @@ def test_second_daemon_on_the_same_socket_is_refused(daemon):
         [os.environ["HOLDFAST_DAEMON"], f"--socket={daemon.socket}"],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert out.returncode != 0
     assert daemon.socket in out.stderr

@@ -51,7 +51,7 @@ def test_what_nobody_fetches_counts(limited):
     assert "memory limit of" in refused.status.message
     assert reserved(limited) >= 60 * MIB
     stream.cancel()
-    wait_until(lambda: reserved(limited) == 0, 30, "an empty account")
+    wait_until(lambda: reserved(limited) == 0, "an empty account")
     client.close()
 
 

@@ -40,7 +40,7 @@ def start(start_daemon, state):
 
 def kill(daemon):
     daemon.process.kill()
-    daemon.process.wait(10)
+    daemon.process.wait(60)
 
 
 def weights(seed):
@@ -108,7 +108,7 @@ def test_killed_at_every_write_step(torch, start, state):
     while True:
         daemon = start(die_at=steps + 1)
         told = False
-        torch.connect(daemon.listen, timeout=0.5)
+        torch.connect(daemon.address("shm"))  # which notices a death at once
         try:
             assert found(torch) == seed
             publish(torch, seed + 1)
@@ -116,11 +116,10 @@ def test_killed_at_every_write_step(torch, start, state):
         except ConnectionError:
             pass
         torch.set_default_session(None)
-        if daemon.process.poll() is None and told:
-            time.sleep(0.1)  # what it removes afterwards
-        died = daemon.process.poll() is not None
-        if not died:
-            daemon.stop()
+        # An end in peace waits for what is removed after the answer.
+        daemon.process.terminate()
+        if daemon.process.wait(60) == 0:
+            assert told
             break
         steps += 1
         daemon = start()
@@ -208,7 +207,7 @@ def test_sessions_survive_sigterm(torch, start, transport, leave):
     )
     assert client.stdout.readline().strip() == "False"
     if leave == "torch.detach()":
-        assert client.wait(30) == 0
+        assert client.wait(60) == 0
     else:
         with torch.connect(daemon.listen):
             wait_until(
@@ -216,13 +215,12 @@ def test_sessions_survive_sigterm(torch, start, transport, leave):
                     s["name"] == "nine" and s["bytes_in_use"] > 1_600_000
                     for s in daemon.stats()["sessions"]
                 ),
-                20,
                 "everything is kept",
             )
     daemon.stop()
     if client.poll() is None:
         client.stdin.close()
-        client.wait(30)
+        client.wait(60)
     daemon = start()
     for there in ("shm", "grpc"):
         code = SESSION.format(name="nine", leave="torch.detach()")
@@ -253,7 +251,7 @@ def test_two_daemons_on_one_folder(start, state, tmp_path):
         ],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert other.returncode == 1
     assert f"another holdfastd (process {daemon.process.pid}) uses" in other.stderr
@@ -271,7 +269,7 @@ def test_a_folder_that_cannot_be_used(tmp_path):
         ],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert result.returncode == 1
     assert "file/state cannot be made: Not a directory" in result.stderr
@@ -313,7 +311,7 @@ def test_what_is_ready_is_served_first(torch, start, state):
     print(f"small after {small:.3f} s, big after {big:.3f} s")
     assert daemon.stats()["state_bytes_loaded"] >= 200_000_040
     daemon.process.send_signal(signal.SIGTERM)
-    assert daemon.process.wait(30) == 0
+    assert daemon.process.wait(60) == 0
 
 
 def test_a_session_that_somebody_waits_for_is_loaded_next(torch, start):

@@ -58,17 +58,17 @@ def replay_grpc(daemon, recorded):
     channel = grpc.insecure_channel(daemon.listen)
     hello = channel.unary_unary("/holdfast.v1.Holdfast/Hello")
     reply = pb.HelloReply.FromString(
-        hello(recorded.hello.SerializeToString(), timeout=20)
+        hello(recorded.hello.SerializeToString(), timeout=60)
     )
     assert not reply.HasField("status"), reply.status.message
     done = threading.Event()
 
     def requests():
         yield from recorded.batches_for(reply)
-        done.wait(30)
+        done.wait(60)
 
     events = channel.stream_stream("/holdfast.v1.Holdfast/Stream")(
-        requests(), metadata=[("holdfast-session", reply.session_token)], timeout=30
+        requests(), metadata=[("holdfast-session", reply.session_token)], timeout=60
     )
     answers = {}
     for data in events:
@@ -93,7 +93,7 @@ def replay_shm(daemon, recorded):
     for batch in recorded.batches_for(reply):
         rings.write_record(batch)
     answers, at = {}, 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(answers) < len(recorded.answers) and time.monotonic() < deadline:
         (tail,) = struct.unpack_from("<Q", rings.completion, rings.TAIL)
         if at == tail:

@@ -43,7 +43,7 @@ def test_an_upload_counts_while_it_comes_in(limited):
     client = wire.Remote(limited.listen)
     token = client.hello(grace_seconds=60).session_token
     half = Upload(client, token, 40 * MIB, 20 * MIB)
-    wait_until(lambda: reserved(limited) == 20 * MIB, 30, "20 MiB on the account")
+    wait_until(lambda: reserved(limited) == 20 * MIB, "20 MiB on the account")
     # Another session of the user's has what is left, and no more.
     with holdfast.connect(limited.address("shm")):
         with pytest.raises(holdfast.errors.OutOfMemoryError, match="memory limit of"):
@@ -55,7 +55,7 @@ def test_an_upload_counts_while_it_comes_in(limited):
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "no room for" in error.details() and "memory limit of" in error.details()
     assert half.finish().code() == grpc.StatusCode.INVALID_ARGUMENT
-    wait_until(lambda: reserved(limited) == 0, 30, "an empty account")
+    wait_until(lambda: reserved(limited) == 0, "an empty account")
     # Complete, and waiting for its Put: it still counts, until its session ends.
     assert Upload(client, token, 8 * MIB, 8 * MIB).finish() is None
     assert reserved(limited) == 8 * MIB

@@ -151,7 +151,7 @@ class Remote:
         )
 
     def hello(self, **fields):
-        return self._call(hello(**fields), timeout=20)
+        return self._call(hello(**fields), timeout=60)
 
     def stream(self, token, batches, stay=True):
         """Sends raw bytes or Batch messages; iterates over the events.
@@ -163,7 +163,7 @@ class Remote:
         def keep_open():
             yield from batches
             if stay:
-                self.closed.wait(20)
+                self.closed.wait(60)
 
         call = self.channel.stream_stream(
             "/holdfast.v1.Holdfast/Stream",
@@ -172,7 +172,7 @@ class Remote:
             ),
             response_deserializer=pb.Event.FromString,
         )
-        return call(keep_open(), metadata=[("holdfast-session", token)], timeout=20)
+        return call(keep_open(), metadata=[("holdfast-session", token)], timeout=60)
 
     def close(self):
         self.closed.set()
