@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/grpc_calls.h"
 #include "client/grpc_connection.h"
 #include "client/grpc_stream.h"
 #include "proto/steady_time.h"

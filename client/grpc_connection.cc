@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/grpc_calls.h"
 #include "client/grpc_stream.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "proto/steady_time.h"
@@ -45,67 +45,6 @@ void* Tag(StreamStep step) {
 
 }  // namespace
 
-bool IsCut(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::OK:  // the server hung up
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::CANCELLED:
-    case grpc::StatusCode::UNKNOWN:
-    case grpc::StatusCode::INTERNAL:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::ABORTED:
-      return true;
-    default:
-      return false;
-  }
-}
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
-}
-
-std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
-    const LoadedCredentials& credentials) {
-  if (!credentials.tls) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = credentials.roots;
-  options.pem_private_key = credentials.key;
-  options.pem_cert_chain = credentials.certificate;
-  return grpc::SslCredentials(options);
-}
-
-void AddToken(const std::string& token, grpc::ClientContext* context) {
-  if (token.empty()) return;
-  context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
-}
-
-absl::Status ExplainFailure(const std::string& address, double timeout_seconds,
-                            const LoadedCredentials& credentials,
-                            const absl::Status& status) {
-  if (absl::IsUnimplemented(status)) {
-    return absl::UnavailableError(
-        absl::StrCat("[connect] what answers at ", address,
-                     " must be a Holdfast daemon that knows the request. Got: ",
-                     status.message(), "."));
-  }
-  const bool unreachable =
-      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  // What the daemon itself says needs no explanation.
-  if (!unreachable || absl::StartsWith(status.message(), "[trust]")) {
-    return status;
-  }
-  const std::string tls = ExplainTls(address, credentials);
-  if (!tls.empty()) {
-    return absl::UnavailableError(absl::StrCat("[connect] ", tls, "."));
-  }
-  return absl::UnavailableError(absl::StrCat(
-      "[connect] a daemon must answer at ", address, " within ",
-      timeout_seconds, " s. Got: ", status.message(),
-      ". Is holdfastd running there (holdfast serve --listen), and is the "
-      "address right?"));
-}
-
 void GrpcConnection::Authorize(grpc::ClientContext* context) const {
   AddToken(credentials_.token, context);
 }
@@ -118,22 +57,7 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
   const GrpcUse use;
   std::unique_ptr<GrpcConnection> connection(new GrpcConnection(
       address, hello, timeout_seconds, std::move(credentials)));
-  absl::Status status =
-      connection->SayHello(absl::Seconds(timeout_seconds), &connection->hello_);
-  // A daemon that has just been started, or a moment's cut. Not for named
-  // sessions: the first attempt may have opened one.
-  for (int attempt = 0;
-       attempt < kFirstAttempts && absl::IsUnavailable(status) &&
-       hello.session_name().empty();
-       ++attempt) {
-    absl::SleepFor(kFirstPause);
-    {
-      std::lock_guard<std::mutex> lock(connection->mutex_);
-      connection->MakeChannel();
-    }
-    status = connection->SayHello(absl::Seconds(timeout_seconds),
-                                  &connection->hello_);
-  }
+  absl::Status status = connection->SayFirstHello();
   if (!status.ok()) {
     return ExplainFailure(address, timeout_seconds, connection->credentials_,
                           status);
@@ -289,6 +213,31 @@ absl::Status GrpcConnection::SayHello(absl::Duration timeout,
   absl::Status refusal = CheckHello(answer, address_);
   if (refusal.ok()) *reply = std::move(answer);
   return refusal;
+}
+
+absl::Status GrpcConnection::SayFirstHello() {
+  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+  for (int attempt = 1;; ++attempt) {
+    const absl::Duration left = deadline - SteadyNow();
+    const absl::Status status = SayHello(left, &hello_);
+    // A daemon that has just been started, or a moment's cut. Not for named
+    // sessions: the first attempt may have opened one.
+    if (!absl::IsUnavailable(status) || !request_.session_name().empty()) {
+      return status;
+    }
+    // Where nobody listens the user is not kept waiting; where connections are
+    // made and break, the network is bad. Or the other side speaks another
+    // protocol, which is found out first.
+    if (attempt > kFirstAttempts &&
+        (!BrokeAfterwards(status) || left < kFirstPause ||
+         (attempt == kFirstAttempts + 1 &&
+          !ExplainTls(address_, credentials_).empty()))) {
+      return status;
+    }
+    absl::SleepFor(kFirstPause);
+    std::lock_guard<std::mutex> lock(mutex_);
+    MakeChannel();
+  }
 }
 
 // ---- sending

@@ -91,6 +91,8 @@ class GrpcConnection final : public Connection, private ForkPausable {
   void MakeChannel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> stub();
   absl::Status SayHello(absl::Duration timeout, wire::HelloReply* reply);
+  // The one that opens the session, into hello_.
+  absl::Status SayFirstHello();
   // Shows the token, in each call.
   void Authorize(grpc::ClientContext* context) const;
   // The own thread is to end, or to begin nothing new.

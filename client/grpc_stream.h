@@ -34,19 +34,6 @@ struct GrpcConnection::Stream {
   bool broken = false;  // nothing new is started; Finish when all are back
 };
 
-// Whether a cut connection explains the status, so that a new one may help.
-bool IsCut(grpc::StatusCode code);
-absl::Status FromGrpc(const grpc::Status& status);
-
-std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
-    const LoadedCredentials& credentials);
-// The metadata that shows a token.
-void AddToken(const std::string& token, grpc::ClientContext* context);
-// What went wrong on the way to a daemon, in words for people.
-absl::Status ExplainFailure(const std::string& address, double timeout_seconds,
-                            const LoadedCredentials& credentials,
-                            const absl::Status& status);
-
 }  // namespace holdfast::client
 
 #endif  // HOLDFAST_CLIENT_GRPC_STREAM_H_

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/grpc_calls.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace holdfast::client {
+
+bool IsCut(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::OK:  // the server hung up
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::UNKNOWN:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case grpc::StatusCode::ABORTED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+bool BrokeAfterwards(const absl::Status& status) {
+  return absl::StrContains(status.message(), "Socket closed") ||
+         absl::StrContains(status.message(), "reset by peer") ||
+         absl::StrContains(status.message(), "Broken pipe");
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
+    const LoadedCredentials& credentials) {
+  if (!credentials.tls) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = credentials.roots;
+  options.pem_private_key = credentials.key;
+  options.pem_cert_chain = credentials.certificate;
+  return grpc::SslCredentials(options);
+}
+
+void AddToken(const std::string& token, grpc::ClientContext* context) {
+  if (token.empty()) return;
+  context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
+}
+
+absl::Status ExplainFailure(const std::string& address, double timeout_seconds,
+                            const LoadedCredentials& credentials,
+                            const absl::Status& status) {
+  if (absl::IsUnimplemented(status)) {
+    return absl::UnavailableError(
+        absl::StrCat("[connect] what answers at ", address,
+                     " must be a Holdfast daemon that knows the request. Got: ",
+                     status.message(), "."));
+  }
+  const bool unreachable =
+      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  // What the daemon itself says needs no explanation.
+  if (!unreachable || absl::StartsWith(status.message(), "[trust]")) {
+    return status;
+  }
+  const std::string tls = ExplainTls(address, credentials);
+  if (!tls.empty()) {
+    return absl::UnavailableError(absl::StrCat("[connect] ", tls, "."));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "[connect] a daemon must answer at ", address, " within ",
+      timeout_seconds, " s. Got: ", status.message(),
+      ". Is holdfastd running there (holdfast serve --listen), and is the "
+      "address right?"));
+}
+
+}  // namespace holdfast::client
