@@ -2,8 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the registry tells those who watch the daemon.
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "kernels/device.h"
+#include "ops/op_schema.h"
 #include "proto/steady_time.h"
+#include "proto/version.h"
+#include "server/exec/op_runner.h"
+#include "server/exec/published_tensors.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 
@@ -70,6 +78,56 @@ void SessionRegistry::CloseDoor() {
 
 absl::Duration SessionRegistry::WorkerSilence() const {
   return SteadyNow() - absl::FromUnixMicros(last_tick_us_.load());
+}
+
+v1::StatsReply SessionRegistry::Stats() {
+  v1::StatsReply reply;
+  reply.set_server(kServerName);
+  reply.set_device(std::string(device_->name()));
+  reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
+  reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [token, session] : by_token_) {
+      if (!session->ended()) *reply.add_sessions() = session->Stats();
+    }
+  }
+  std::sort(reply.mutable_sessions()->pointer_begin(),
+            reply.mutable_sessions()->pointer_end(),
+            [](const v1::SessionStats* a, const v1::SessionStats* b) {
+              return a->id() < b->id();
+            });
+  const PublishedTensors::Statistics published = names_->Stats();
+  reply.set_published_names(published.names);
+  reply.set_published_bytes(published.bytes);
+  if (const SessionArchive* archive = archive_.load()) {
+    reply.set_state_bytes(archive->bytes_found());
+    reply.set_state_bytes_loaded(archive->bytes_loaded());
+  }
+  for (const OpSchema& op : AllOps()) {
+    const OpCounters& counters = AllOpCounters()[static_cast<int>(op.id)];
+    if (counters.calls.load(std::memory_order_relaxed) == 0) continue;
+    v1::OpStats* stats = reply.add_ops();
+    stats->set_name(op.name);
+    stats->set_calls(counters.calls.load(std::memory_order_relaxed));
+    stats->set_failures(counters.failures.load(std::memory_order_relaxed));
+    stats->set_seconds(counters.nanoseconds.load(std::memory_order_relaxed) *
+                       1e-9);
+  }
+  return reply;
+}
+
+v1::StatsReply SessionRegistry::StatsFor(const User& user) {
+  v1::StatsReply reply = Stats();
+  if (user.admin()) return reply;
+  v1::StatsReply own = reply;
+  own.clear_sessions();
+  for (v1::SessionStats& session : *reply.mutable_sessions()) {
+    if (session.user() == user.name) {
+      *own.add_sessions() = std::move(session);
+    }
+  }
+  return own;
 }
 
 }  // namespace holdfast

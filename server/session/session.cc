@@ -23,8 +23,6 @@ constexpr uint64_t kAcknowledgeEvery = 16;
 // Results a client asked for and does not take; past this it is stuck or
 // hostile and its session ends.
 constexpr size_t kMaxPendingEventBytes = size_t{256} << 20;
-// Uploads never used and downloads never fetched, together.
-constexpr uint64_t kMaxBulkBytes = uint64_t{16} << 30;
 
 // Over gRPC: between the reply to Hello and the stream.
 constexpr absl::Duration kConnectionComesWithin = absl::Seconds(5);
@@ -98,35 +96,6 @@ absl::StatusOr<MemorySegment> Session::FindSegment(uint64_t id) {
   return executor_->FindSegment(id);
 }
 
-absl::Status Session::StoreUpload(uint64_t id, SharedBytes bytes,
-                                  MemoryCharge charge) {
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  uint64_t old = 0;
-  const auto it = uploads_.find(id);
-  if (it != uploads_.end()) old = it->second.bytes->size();
-  if (bulk_bytes_ - old + bytes->size() > kMaxBulkBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "[upload] at most ", kMaxBulkBytes, " bytes may wait. Got ",
-        bytes->size(), " more over ", bulk_bytes_));
-  }
-  bulk_bytes_ += bytes->size() - old;
-  uploads_[id] = {std::move(bytes), std::move(charge)};
-  return absl::OkStatus();
-}
-
-absl::StatusOr<SharedBytes> Session::TakeUpload(uint64_t id) {
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  const auto it = uploads_.find(id);
-  if (it == uploads_.end()) {
-    return absl::NotFoundError(absl::StrCat("[put] unknown upload ", id));
-  }
-  SharedBytes bytes = std::move(it->second.bytes);
-  bulk_bytes_ -= bytes->size();
-  // From here on they are the tensor's, which is counted itself.
-  uploads_.erase(it);
-  return bytes;
-}
-
 absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
   std::shared_ptr<Session> other;
   if (options_.find_session)
@@ -137,52 +106,6 @@ absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
         "[fork] the parent process must keep its session. It has ended.");
   }
   return other->executor_->Lend(from.handle(), from.op_sequence());
-}
-
-absl::StatusOr<uint64_t> Session::AddDownload(SharedBytes bytes) {
-  MemoryCharge charge(options_.account);
-  const absl::Status counted = charge.Add(bytes->size());
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  // Who has filled their memory may still read it, one tensor at a time.
-  if (!counted.ok() && !downloads_.empty()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("[read] ", downloads_.size(),
-                     " results wait to be fetched, and there is no room for "
-                     "another one: ",
-                     counted.message()));
-  }
-  if (bulk_bytes_ + bytes->size() > kMaxBulkBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("[read] at most ", kMaxBulkBytes, " bytes may wait. Got ",
-                     bytes->size(), " more over ", bulk_bytes_));
-  }
-  bulk_bytes_ += bytes->size();
-  downloads_[next_download_] = {std::move(bytes), std::move(charge)};
-  return next_download_++;
-}
-
-absl::StatusOr<SharedBytes> Session::FindDownload(uint64_t id) {
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  const auto it = downloads_.find(id);
-  if (it == downloads_.end()) {
-    return absl::NotFoundError(absl::StrCat("[read] unknown download ", id));
-  }
-  return it->second.bytes;
-}
-
-void Session::DropBulk() {
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  uploads_.clear();
-  downloads_.clear();
-  bulk_bytes_ = 0;
-}
-
-void Session::DropDownload(uint64_t id) {
-  std::lock_guard<std::mutex> lock(bulk_mutex_);
-  const auto it = downloads_.find(id);
-  if (it == downloads_.end()) return;
-  bulk_bytes_ -= it->second.bytes->size();
-  downloads_.erase(it);
 }
 
 v1::SessionStats Session::Stats() const {
@@ -220,6 +143,11 @@ void Session::set_credential(std::string credential) {
 
 absl::Time Session::last_active() const {
   return absl::FromUnixMicros(active_us_.load(std::memory_order_relaxed));
+}
+
+void Session::Excuse(absl::Duration held_up, absl::Time now) {
+  const absl::Time active = std::min(last_active() + held_up, now);
+  active_us_.store(absl::ToUnixMicros(active), std::memory_order_relaxed);
 }
 
 bool Session::in_use() const {
@@ -331,6 +259,24 @@ void Session::RunSome(const Slice& slice) {
   if (!status.ok()) End(status);
   if (ran > 0) active_us_.store(absl::ToUnixMicros(start));
   PublishCounters();
+  if (leaving() && (!HasWork() || SteadyNow() >= leave_by_)) FinishLeaving();
+}
+
+bool Session::Leave(absl::Time deadline, std::function<void()> done) {
+  if (!HasWork()) {
+    TakeConnection(nullptr);
+    return false;
+  }
+  leave_by_ = deadline;
+  left_ = std::move(done);
+  return true;
+}
+
+void Session::FinishLeaving() {
+  if (!leaving()) return;
+  const std::function<void()> done = std::exchange(left_, nullptr);
+  TakeConnection(nullptr);
+  done();
 }
 
 void Session::PublishCounters() {
@@ -528,6 +474,7 @@ void Session::HangUp(const absl::Status& reason) {
     connection_.reset();
   }
   connected_.store(false, std::memory_order_release);
+  FinishLeaving();
 }
 
 }  // namespace holdfast

@@ -97,6 +97,9 @@ class Session : public std::enable_shared_from_this<Session>,
   void set_memory_limit(uint64_t bytes) { executor_->set_memory_limit(bytes); }
   // When the latest command ran, or a client connected.
   absl::Time last_active() const;
+  // The daemon served nobody for that long until now: it is no idle time.
+  // Worker thread.
+  void Excuse(absl::Duration held_up, absl::Time now);
 
   // ---- worker thread
 
@@ -130,6 +133,11 @@ class Session : public std::enable_shared_from_this<Session>,
   // What it keeps for the next client, and all of it back in a new session.
   KeptTensors TakeKept() const;
   void RestoreKept(KeptTensors kept);
+  // The client goes and leaves the session behind: what it sent before has its
+  // turns, until `deadline`, then the connection is dropped. False if that was
+  // all done at once; else `done` is called then, whatever ends it.
+  bool Leave(absl::Time deadline, std::function<void()> done);
+  bool leaving() const { return left_ != nullptr; }
   // Tells the client why, and lets it go for good; the tensors stay.
   void HangUp(const absl::Status& reason);
   // Ends the session: frees every tensor and block, now. An error is told to
@@ -178,6 +186,7 @@ class Session : public std::enable_shared_from_this<Session>,
   // Takes the next batch into current_, if there is one to apply.
   absl::Status TakeBatch();
   void FinishBatch();
+  void FinishLeaving();
 
   Options options_;
   ShareAccount share_;
@@ -200,6 +209,8 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t logged_limit_hits_ = 0;
   absl::Time next_limit_line_ = absl::InfinitePast();
   std::string token_, left_by_;
+  std::function<void()> left_;  // see Leave; worker thread
+  absl::Time leave_by_;         // worker thread
   std::atomic<bool> local_;
   std::atomic<bool> ended_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};

@@ -15,7 +15,6 @@
 #include "proto/convert.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
-#include "server/exec/op_runner.h"
 #include "server/exec/published_tensors.h"
 #include "server/exec/shared_storages.h"
 #include "server/exec/worker.h"
@@ -27,10 +26,10 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kMaxTextBytes = 256;  // names a client gives
-// How long a session that is left may take for what was sent before, and how
-// long at a time.
-constexpr absl::Duration kLongestLeaving = absl::Seconds(10);
-constexpr absl::Duration kLeavingSlice = absl::Milliseconds(2);
+// How long a session that is left may take for what was sent before.
+constexpr absl::Duration kLongestLeaving = absl::Minutes(10);
+// Ticks come once a second; what is missing after this was held up.
+constexpr absl::Duration kLateTick = absl::Seconds(2);
 
 // All that sessions could take together; 0: not known.
 uint64_t DeviceBytes(const Device& device) {
@@ -264,6 +263,7 @@ void SessionRegistry::Connect(const std::shared_ptr<Session>& session,
 void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
                                    Connection* connection) {
   worker_->Post([this, session, connection] {
+    if (session->leaving()) return;  // what it sent still counts
     std::unique_ptr<Connection> dead = session->TakeConnection(connection);
     if (dead == nullptr) return;
     LogSession(spdlog::level::info, Label(*session), "cut");
@@ -320,8 +320,9 @@ bool SessionRegistry::WasLeftBy(const std::string& token, const User& user) {
          });
 }
 
-absl::Status SessionRegistry::Goodbye(const std::string& token,
-                                      const User& user, bool keep) {
+std::optional<absl::Status> SessionRegistry::Goodbye(
+    const std::string& token, const User& user, bool keep,
+    std::function<void()> later) {
   std::shared_ptr<Session> session = FindByToken(token, user);
   if (session == nullptr) {
     // A client whose connection broke before it was answered asks again.
@@ -346,16 +347,12 @@ absl::Status SessionRegistry::Goodbye(const std::string& token,
     }
     LogSession(spdlog::level::info, Label(*session), "detached",
                {{"name", session->options().name}});
-    // What was sent before the goodbye still counts. Others have their turns in
-    // between, and a client that goes on sending is not waited for.
-    const absl::Time deadline = SteadyNow() + kLongestLeaving;
-    for (bool more = true; more;) {
-      worker_->Run([&] {
-        session->RunSome({1 << 30, kLeavingSlice});
-        more = session->HasWork() && SteadyNow() < deadline;
-        if (!more) session->TakeConnection(nullptr);
-      });
-    }
+    // A client that goes on sending is not waited for.
+    bool more = false;
+    worker_->Run([&] {
+      more = session->Leave(SteadyNow() + kLongestLeaving, std::move(later));
+    });
+    if (more) return std::nullopt;
     return absl::OkStatus();
   }
   End(session, absl::OkStatus());
@@ -383,77 +380,41 @@ void SessionRegistry::Forget(const Session& session) {
   archive->RemoveSession(session.options().user, session.options().name);
 }
 
-v1::StatsReply SessionRegistry::Stats() {
-  v1::StatsReply reply;
-  reply.set_server(kServerName);
-  reply.set_device(std::string(device_->name()));
-  reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
-  reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [token, session] : by_token_) {
-      if (!session->ended()) *reply.add_sessions() = session->Stats();
-    }
+void SessionRegistry::NoteTick(absl::Time now) {
+  const absl::Duration since = now - absl::FromUnixMicros(last_tick_us_.load());
+  last_tick_us_.store(absl::ToUnixMicros(now));
+  if (since <= kLateTick) return;
+  for (const std::shared_ptr<Session>& session : Sessions()) {
+    session->Excuse(since, now);
   }
-  const PublishedTensors::Statistics published = names_->Stats();
-  reply.set_published_names(published.names);
-  reply.set_published_bytes(published.bytes);
-  if (const SessionArchive* archive = archive_.load()) {
-    reply.set_state_bytes(archive->bytes_found());
-    reply.set_state_bytes_loaded(archive->bytes_loaded());
-  }
-  for (const OpSchema& op : AllOps()) {
-    const OpCounters& counters = AllOpCounters()[static_cast<int>(op.id)];
-    if (counters.calls.load(std::memory_order_relaxed) == 0) continue;
-    v1::OpStats* stats = reply.add_ops();
-    stats->set_name(op.name);
-    stats->set_calls(counters.calls.load(std::memory_order_relaxed));
-    stats->set_failures(counters.failures.load(std::memory_order_relaxed));
-    stats->set_seconds(counters.nanoseconds.load(std::memory_order_relaxed) *
-                       1e-9);
-  }
-  return reply;
 }
 
-v1::StatsReply SessionRegistry::StatsFor(const User& user) {
-  v1::StatsReply reply = Stats();
-  if (user.admin()) return reply;
-  v1::StatsReply own = reply;
-  own.clear_sessions();
-  for (v1::SessionStats& session : *reply.mutable_sessions()) {
-    if (session.user() == user.name) {
-      *own.add_sessions() = std::move(session);
-    }
-  }
-  return own;
-}
-
-absl::Status SessionRegistry::CheckStill(const Session& session,
-                                         absl::Time now) {
-  const std::string& user = session.options().user;
+absl::Status SessionRegistry::CheckStill(Session* session, absl::Time now) {
+  const std::string& user = session->options().user;
   const double idle = user_limits_.Of(user).idle_seconds();
-  if (idle > 0 && now - session.last_active() > absl::Seconds(idle)) {
+  if (idle > 0 && now - session->last_active() > absl::Seconds(idle) &&
+      !session->HasWork()) {
     return absl::AbortedError(
         absl::StrCat("[limits] a session of ", user, " may be idle for ", idle,
                      " s and then ends. Keep what is to stay with save(), or "
                      "ask an admin for more (holdfast limits)"));
   }
-  absl::Status status = trust_->CheckStill(user, session.credential());
+  absl::Status status = trust_->CheckStill(user, session->credential());
   // Nobody uses a session without a connection: with another token its user
   // may come back to it.
-  if (!status.ok() && !session.connected() && trust_->HasToken(user)) {
+  if (!status.ok() && !session->connected() && trust_->HasToken(user)) {
     return absl::OkStatus();
   }
   return status;
 }
 
 void SessionRegistry::ExpireSessions(absl::Time now) {
-  last_tick_us_.store(absl::ToUnixMicros(now));
+  NoteTick(now);
   if (absl::Status status = trust_->Reload(/*force=*/false); !status.ok()) {
     spdlog::error("{} The former tokens stay.", std::string(status.message()));
   }
   for (const std::shared_ptr<Session>& session : Sessions()) {
-    absl::Status status = CheckStill(*session, now);
+    absl::Status status = CheckStill(session.get(), now);
     if (!status.ok() && !session->ended()) End(session, std::move(status));
   }
   names_->Sweep();
@@ -462,7 +423,7 @@ void SessionRegistry::ExpireSessions(absl::Time now) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [token, session] : by_token_) {
       if (session->ended() ||
-          (!session->connected() && session->expires() <= now)) {
+          (!session->in_use() && session->expires() <= now)) {
         over.push_back(session);
       } else {
         session->NoteQueue();

@@ -9,9 +9,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -93,8 +95,13 @@ class SessionRegistry {
   std::shared_ptr<Session> FindByToken(const std::string& token,
                                        const User& user);
 
-  // The client leaves: ends the session or (keep) detaches it.
-  absl::Status Goodbye(const std::string& token, const User& user, bool keep);
+  // The client leaves: ends the session or (keep) detaches it. What it sent
+  // before still counts: where that takes longer there is no value yet, and
+  // `later` is called on the worker thread when it is done, or ten minutes are
+  // over.
+  std::optional<absl::Status> Goodbye(const std::string& token,
+                                      const User& user, bool keep,
+                                      std::function<void()> later);
 
   v1::StatsReply Stats();
   SessionTotals Totals();
@@ -176,8 +183,10 @@ class SessionRegistry {
   void NoteEnded(const Session& session);
   std::shared_ptr<Session> FindByName(const std::string& name,
                                       const std::string& user);
-  // OK while the session may go on.
-  absl::Status CheckStill(const Session& session, absl::Time now);
+  // OK while the session may go on. Worker thread.
+  absl::Status CheckStill(Session* session, absl::Time now);
+  // Lets no session pay for a time in which the worker was held up.
+  void NoteTick(absl::Time now);
   // OK when the user may open another session.
   absl::Status CheckRoom(const std::string& user);
   absl::StatusOr<std::shared_ptr<Session>> Create(

@@ -3,6 +3,7 @@
 #include "server/transport/grpc_server.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -153,10 +154,13 @@ class GrpcServer::Service final : public Methods {
                                     const v1::GoodbyeRequest* request,
                                     v1::GoodbyeReply*) override {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
-    return FinishUnary(
-        context, peer.ok() ? registry_->Goodbye(request->session_token(),
-                                                peer->user, request->keep())
-                           : peer.status());
+    if (!peer.ok()) return FinishUnary(context, peer.status());
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    const std::optional<absl::Status> now = registry_->Goodbye(
+        request->session_token(), peer->user, request->keep(),
+        [reactor] { reactor->Finish(grpc::Status::OK); });
+    if (now.has_value()) reactor->Finish(ToGrpcStatus(*now));
+    return reactor;
   }
 
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,7 +53,8 @@ struct LocalServer::Client {
   std::shared_ptr<Session> session;      // after Hello
   std::shared_ptr<ConnectionLife> life;  // after Hello
   uint32_t interest = 0;
-  bool is_ready = false;  // listed in ready_
+  bool is_ready = false;   // listed in ready_
+  bool departing = false;  // a goodbye is yet to be answered
   // No more input: serve what is there, flush, drop.
   bool leaving = false;
   bool refused = false;  // nor is anything served
@@ -62,7 +62,9 @@ struct LocalServer::Client {
 };
 
 LocalServer::LocalServer(SessionRegistry* registry, Options options)
-    : registry_(registry), options_(std::move(options)) {}
+    : registry_(registry),
+      options_(std::move(options)),
+      departures_(std::make_shared<Departures>()) {}
 
 LocalServer::~LocalServer() { Stop(); }
 
@@ -83,15 +85,15 @@ absl::Status LocalServer::Open() {
   listener_ = *std::move(listener);
   path_ = listener_->path();
   epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u64 = kListenerId;
+  const UniqueFd& bell = departures_->bell();
   bool ok =
-      epoll_.ok() && wake_.ok() &&
+      epoll_.ok() && bell.ok() &&
       epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_->fd(), &event) == 0;
   event.data.u64 = kWakeId;
-  ok = ok && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0;
+  ok = ok && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell.get(), &event) == 0;
   if (!ok) return absl::ErrnoToStatus(errno, "[local] epoll");
   return absl::OkStatus();
 }
@@ -99,10 +101,7 @@ absl::Status LocalServer::Open() {
 void LocalServer::Stop() {
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_release);
-  const uint64_t one = 1;
-  if (write(wake_.get(), &one, sizeof(one)) < 0) {
-    spdlog::error("local: cannot wake the control thread: {}", strerror(errno));
-  }
+  departures_->Ring();
   thread_.join();
   listener_.reset();
 }
@@ -118,7 +117,9 @@ void LocalServer::Loop() {
       const uint64_t id = events[i].data.u64;
       if (id == kListenerId) {
         Accept();
-      } else if (id != kWakeId) {
+      } else if (id == kWakeId) {
+        AnswerDeparted();
+      } else {
         Turn(id, events[i].events);
       }
     }
@@ -166,6 +167,18 @@ void LocalServer::DropOverdue() {
     } else {
       leaving_.push_back(id);
     }
+  }
+}
+
+void LocalServer::AnswerDeparted() {
+  for (uint64_t id : departures_->Take()) {
+    auto it = clients_.find(id);
+    if (it == clients_.end()) continue;
+    v1::LocalReply reply;
+    reply.mutable_goodbye();
+    it->second->peer.Send(reply, {});
+    it->second->departing = false;
+    Turn(id, 0);
   }
 }
 
@@ -231,7 +244,9 @@ void LocalServer::Turn(uint64_t id, uint32_t events) {
   auto it = clients_.find(id);
   if (it == clients_.end()) return;
   Client* client = it->second.get();
-  if ((events & EPOLLERR) != 0) return Drop(id);
+  // Nobody is left who could read an answer that is to come later.
+  const bool gone = client->departing && (events & EPOLLHUP) != 0;
+  if ((events & EPOLLERR) != 0 || gone) return Drop(id);
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0 && !client->leaving) {
     // A full buffer at the end of the stream: the rest is not waited for.
     if (!client->peer.WantsInput() || client->peer.output_full()
@@ -242,6 +257,7 @@ void LocalServer::Turn(uint64_t id, uint32_t events) {
   }
   ServeRequests(client);
   if (!client->peer.Flush()) return Drop(id);
+  if (client->departing) return Watch(client);
   const bool more = !client->refused && client->peer.HasRequest();
   if (client->leaving && client->peer.output_empty() && !more) return Drop(id);
   if (client->leaving && client->deadline == absl::InfiniteFuture()) {
@@ -288,13 +304,20 @@ void LocalServer::Drop(uint64_t id) {
 void LocalServer::ServeRequests(Client* client) {
   v1::LocalRequest request;
   for (int i = 0; i < kRequestsPerTurn; ++i) {
-    if (client->refused || client->peer.output_full()) return;
+    if (client->refused || client->departing || client->peer.output_full()) {
+      return;
+    }
     absl::StatusOr<bool> next = client->peer.NextRequest(&request);
     if (next.ok() && !*next) return;
     v1::LocalReply reply;
     std::vector<UniqueFd> fds;
     absl::Status status = next.status();
-    if (status.ok()) {
+    if (status.ok() && request.kind_case() == v1::LocalRequest::kGoodbye) {
+      const auto now = ServeGoodbye(request.goodbye(), client);
+      if (!now.has_value()) return;
+      reply.mutable_goodbye();
+      status = *now;
+    } else if (status.ok()) {
       status = Serve(request, client, &reply, &fds);
     } else {
       // There is no way back into step with a peer that sends garbage.
@@ -317,11 +340,6 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
   switch (request.kind_case()) {
     case v1::LocalRequest::kHello:
       return ServeHello(request.hello(), client, reply, fds);
-    case v1::LocalRequest::kGoodbye:
-      reply->mutable_goodbye();
-      return registry_->Goodbye(request.goodbye().session_token(),
-                                client->identity.user,
-                                request.goodbye().keep());
     case v1::LocalRequest::kStats:
       *reply->mutable_stats() = registry_->StatsFor(client->identity.user);
       return absl::OkStatus();
@@ -342,6 +360,7 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
         return ServeMap(request.map(), client, reply, fds);
       }
       break;
+    case v1::LocalRequest::kGoodbye:  // ServeGoodbye's
     case v1::LocalRequest::KIND_NOT_SET:
       return absl::UnimplementedError(
           "[local] this daemon does not know the request.");
@@ -351,6 +370,16 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
   if (!block.ok()) return block.status();
   *reply->mutable_block() = *std::move(block);
   return absl::OkStatus();
+}
+
+std::optional<absl::Status> LocalServer::ServeGoodbye(
+    const v1::GoodbyeRequest& request, Client* client) {
+  client->departing = true;
+  std::optional<absl::Status> now = registry_->Goodbye(
+      request.session_token(), client->identity.user, request.keep(),
+      [departures = departures_, id = client->id] { departures->Add(id); });
+  if (now.has_value()) client->departing = false;
+  return now;
 }
 
 absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
 #include "server/session/session_registry.h"
+#include "server/transport/departures.h"
 #include "server/transport/hang_up.h"
 #include "server/transport/local_peer.h"
 #include "server/transport/socket_file.h"
@@ -64,10 +66,15 @@ class LocalServer {
   void PauseAccepting();
   int TimeoutMs();
   void DropOverdue();
+  // Answers those whose sessions have done what they sent.
+  void AnswerDeparted();
 
   // `fds` receives descriptors to pass.
   absl::Status Serve(const v1::LocalRequest& request, Client* client,
                      v1::LocalReply* reply, std::vector<UniqueFd>* fds);
+  // No value: the answer comes later, and until then nothing else of theirs.
+  std::optional<absl::Status> ServeGoodbye(const v1::GoodbyeRequest& request,
+                                           Client* client);
   absl::Status ServeHello(const v1::HelloRequest& request, Client* client,
                           v1::LocalReply* reply, std::vector<UniqueFd>* fds);
   absl::Status ServeMap(uint64_t segment, Client* client, v1::LocalReply* reply,
@@ -78,7 +85,7 @@ class LocalServer {
   std::string path_;
   std::unique_ptr<SocketFile> listener_;
   UniqueFd epoll_;
-  UniqueFd wake_;
+  const std::shared_ptr<Departures> departures_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
 

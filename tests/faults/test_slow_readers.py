@@ -5,6 +5,7 @@
 import os
 import time
 
+import holdfast
 import wire
 from programs import start_client, wait_until
 
@@ -42,7 +43,7 @@ def take_all(rings):
         time.sleep(0.01)
         return len(ids) >= READS
 
-    wait_until(more, 60, "every result")
+    wait_until(more, "every result")
     return ids
 
 
@@ -89,29 +90,25 @@ def test_a_client_that_takes_nothing_costs_nothing(daemon):
 
 LEAVE = """
 import holdfast as torch
-session = torch.connect(session="nine", timeout=1)
+session = torch.connect(session="nine", timeout=600)
 a = torch.ones(700, 700)
-for _ in range(400):
+for _ in range(150):
     b = a @ a
 print("leaving", flush=True)
-try:
-    torch.detach()
-except torch.errors.HoldfastError:
-    pass  # it did not wait for all of it
+torch.detach()
 """
 
 
-def test_who_leaves_with_much_to_do_holds_nobody_up(daemon):
-    import holdfast
-
-    with holdfast.connect(daemon.address("shm")):
-        x = holdfast.ones(8)
-        leaver = start_client(LEAVE, daemon.address("grpc"))
-        assert leaver.stdout.readline() == "leaving\n"
-        longest, looks = 0, 0
-        while leaver.poll() is None:
-            start = time.monotonic()
-            assert (x + 1).sum().item() == 16
-            longest = max(longest, time.monotonic() - start)
-            looks += 1
-        assert looks > 3 and longest < 1.5, (looks, longest)
+def test_who_leaves_with_much_to_do_holds_nobody_up(daemon, transport):
+    """Neither those who are there nor those who come."""
+    leaver = start_client(LEAVE, daemon.address(transport))
+    assert leaver.stdout.readline() == "leaving\n"
+    looks = 0
+    while leaver.poll() is None:
+        with holdfast.connect(daemon.address("shm"), default=False) as other:
+            holdfast.set_default_session(other)
+            assert (holdfast.ones(8) + 1).sum().item() == 16
+        looks += 1
+    assert leaver.returncode == 0
+    # One at most if they waited until it had left.
+    assert looks >= 3

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of sessions, with a worker that does not run: the test says what
+// time it is and whose turn.
+#include "server/session/session_registry.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/steady_time.h"
+#include "proto/version.h"
+#include "server/exec/cpu_device.h"
+#include "server/exec/worker.h"
+#include "server/session/scripted_session.h"
+
+namespace holdfast {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionRegistryTest : public testing::Test {
+ protected:
+  SessionRegistryTest()
+      : device_(NewCpuDevice(1)),
+        worker_({}),
+        registry_(device_.get(), &worker_, ServerLimits()),
+        now_(SteadyNow()) {}
+
+  // A session with a connection over `wire`.
+  std::shared_ptr<Session> Open(Wire* wire, const std::string& name = "") {
+    v1::HelloRequest request;
+    request.set_min_version(kProtocolVersion);
+    request.set_max_version(kProtocolVersion);
+    request.set_session_name(name);
+    request.set_grace_seconds(60);
+    auto welcome = registry_.Hello(request, peer_, /*local=*/false);
+    EXPECT_TRUE(welcome.ok()) << welcome.status();
+    registry_.Connect(welcome->session,
+                      std::make_unique<ScriptedConnection>(wire));
+    return welcome->session;
+  }
+  static v1::Batch SomeWork() {
+    v1::Batch batch;
+    batch.set_sequence(1);
+    batch.add_commands()->mutable_read()->set_id(1);
+    return batch;
+  }
+  void AllowIdle(double seconds) {
+    v1::AdminRequest::SetLimits request;
+    request.mutable_limits()->set_idle_seconds(seconds);
+    ASSERT_TRUE(registry_.SetLimits(request).ok());
+  }
+  // As the worker does it, once a second.
+  void Tick(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ += absl::Seconds(1);
+      registry_.ExpireSessions(now_);
+    }
+  }
+
+  const Peer peer_ = {{"ada", Role::kUser}, "none"};
+  std::unique_ptr<Device> device_;
+  Worker worker_;
+  SessionRegistry registry_;
+  absl::Time now_;
+};
+
+TEST_F(SessionRegistryTest, SessionsAreListedByNumber) {
+  std::vector<Wire> wires(20);
+  std::vector<uint64_t> opened, listed;
+  for (Wire& wire : wires) opened.push_back(Open(&wire)->options().id);
+  const v1::StatsReply stats = registry_.StatsFor(peer_.user);
+  for (const v1::SessionStats& session : stats.sessions()) {
+    listed.push_back(session.id());
+  }
+  EXPECT_EQ(listed, opened);
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, AnIdleSessionEndsAndOneWhoseWorkWaitsDoesNot) {
+  AllowIdle(10);
+  Wire idle_wire, busy_wire;
+  const auto idle = Open(&idle_wire), busy = Open(&busy_wire);
+  Tick(9);
+  EXPECT_FALSE(idle->ended());
+  busy_wire.batches.push_back(SomeWork());
+  Tick(3);
+  EXPECT_TRUE(idle->ended());
+  ASSERT_FALSE(idle_wire.events.empty());
+  EXPECT_THAT(idle_wire.events.back().session_error().message(),
+              HasSubstr("may be idle for 10 s"));
+  EXPECT_FALSE(busy->ended());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, WhenTheDaemonIsHeldUpNobodyIsIdle) {
+  AllowIdle(10);
+  Wire wire;
+  const auto session = Open(&wire);
+  Tick(5);
+  now_ += absl::Minutes(10);  // somebody's op, or the machine stood still
+  Tick(1);
+  EXPECT_FALSE(session->ended());
+  Tick(4);
+  EXPECT_FALSE(session->ended());
+  Tick(3);
+  EXPECT_TRUE(session->ended());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, WhoLeavesWithWorkIsAnsweredWhenItIsDone) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  wire.batches.push_back(SomeWork());
+  bool answered = false;
+  const std::string token = session->token();
+  const auto now = registry_.Goodbye(token, peer_.user, /*keep=*/true,
+                                     [&] { answered = true; });
+  EXPECT_EQ(now, std::nullopt);
+  EXPECT_TRUE(session->connected());
+  EXPECT_FALSE(answered);
+  session->RunSome({});
+  EXPECT_FALSE(answered) << "a slice of no commands";
+  session->RunSome({100});
+  EXPECT_TRUE(answered);
+  EXPECT_FALSE(session->connected());
+  EXPECT_EQ(wire.events.size(), 1u);
+  // Asked again, after a cut: yes, it has left.
+  EXPECT_EQ(registry_.Goodbye(token, peer_.user, true, [] {}),
+            absl::OkStatus());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, WhoLeavesIsAnsweredWhateverEndsTheSession) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  wire.batches.push_back(SomeWork());
+  bool answered = false;
+  EXPECT_EQ(registry_.Goodbye(session->token(), peer_.user, /*keep=*/true,
+                              [&] { answered = true; }),
+            std::nullopt);
+  registry_.End(session, absl::AbortedError("killed"));
+  EXPECT_TRUE(answered);
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, WhoLeavesWithoutWorkIsAnsweredAtOnce) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  const auto now = registry_.Goodbye(session->token(), peer_.user,
+                                     /*keep=*/true, [] { FAIL(); });
+  EXPECT_EQ(now, absl::OkStatus());
+  EXPECT_FALSE(session->connected());
+  registry_.Shutdown();
+}
+
+}  // namespace
+}  // namespace holdfast
