@@ -130,7 +130,7 @@ TEST_F(SessionCoreTest, ReleasesLeaveAloneSoon) {
     peer_->TakeSent();
     a.reset();
     std::vector<wire::Command> sent;
-    for (int i = 0; i < 5000 && sent.empty(); ++i) {
+    for (int i = 0; i < 60000 && sent.empty(); ++i) {
       usleep(1000);
       sent = peer_->TakeSent();
     }

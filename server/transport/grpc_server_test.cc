@@ -391,8 +391,8 @@ TEST_F(GrpcServerTest, AClientThatNeverReadsAndIsToldToGoIsCutOff) {
   // stopping waits for nobody.
   absl::SleepFor(absl::Seconds(6));
   const absl::Time start = absl::Now();
-  daemon_.grpc()->Stop(absl::Seconds(30));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  daemon_.grpc()->Stop(absl::Minutes(5));
+  EXPECT_LT(absl::Now() - start, absl::Minutes(2));
 }
 
 TEST_F(GrpcServerTest, BulkBytesGoInAndComeBack) {

@@ -58,7 +58,7 @@ class TestLocalClient {
   }
 
   // The next reply and its descriptors (in fds()); false at the end of the
-  // stream, or when nothing comes for ten seconds.
+  // stream, or when nothing comes for a minute.
   bool Receive(v1::LocalReply* reply) {
     fds_.clear();
     absl::string_view payload;
@@ -76,7 +76,7 @@ class TestLocalClient {
   }
   std::vector<UniqueFd>& fds() { return fds_; }
 
-  // True when the server has closed its side, within ten seconds.
+  // True when the server has closed its side, within a minute.
   bool AtEnd() {
     while (ReceiveBytes()) {
     }
@@ -110,7 +110,7 @@ class TestLocalClient {
 
   // Writes any bytes as a record and rings.
   bool Submit(absl::string_view record) {
-    const absl::Time end = absl::Now() + absl::Seconds(10);
+    const absl::Time end = absl::Now() + absl::Seconds(60);
     while (!writer_->TryWrite(record.data(), record.size())) {
       if (absl::Now() > end) return false;
       absl::SleepFor(absl::Microseconds(50));
@@ -128,11 +128,11 @@ class TestLocalClient {
   // Waits for the client's doorbell.
   bool Rung() {
     pollfd bell = {client_bell_.get(), POLLIN, 0};
-    return poll(&bell, 1, 10000) == 1;
+    return poll(&bell, 1, 60000) == 1;
   }
-  // Polls for the next event; false after ten seconds.
+  // Polls for the next event; false after a minute.
   bool NextEvent(v1::Event* event) {
-    const absl::Time end = absl::Now() + absl::Seconds(10);
+    const absl::Time end = absl::Now() + absl::Seconds(60);
     std::string record;
     while (absl::Now() < end) {
       if (*reader_->TryRead(&record)) {
@@ -147,7 +147,7 @@ class TestLocalClient {
  private:
   bool ReceiveBytes() {
     pollfd ready = {socket_.get(), POLLIN, 0};
-    if (poll(&ready, 1, 10000) != 1) return false;
+    if (poll(&ready, 1, 60000) != 1) return false;
     char bytes[65536];
     alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
     iovec vector = {bytes, sizeof(bytes)};
