@@ -12,7 +12,8 @@ class Proxy:
 
     With cut_every, each connection is reset after that many bytes from the
     client, wherever in a message that falls. Replies take `reply_delay` seconds.
-    While `silent` is set, new connections are taken and never answered.
+    While `silent` is set, new connections are taken and never answered. The next
+    `breaking` ones are reset at their first byte.
     """
 
     def __init__(self, target, cut_every=None):
@@ -22,6 +23,7 @@ class Proxy:
         self.bytes = 0
         self.reply_delay = 0
         self.silent = False
+        self.breaking = 0
         self._unanswered = []
         self._open = set()
         self._forgotten = set()
@@ -38,6 +40,12 @@ class Proxy:
                 return
             if self.silent:
                 self._unanswered.append(client)
+                continue
+            if self.breaking > 0:
+                self.breaking -= 1
+                client.recv(1)
+                self._open.add((client,))
+                self._reset((client,))
                 continue
             try:
                 server = socket.create_connection((self.target[0], self.target[1]))

@@ -95,6 +95,22 @@ print("done")
     assert proxy.cuts >= 1
 
 
+def test_a_first_connection_that_breaks_is_tried_again(daemon):
+    """More often than where nobody listens, which is told soon."""
+    proxy = Proxy(daemon.listen)
+    proxy.breaking = 15
+    code = """
+import holdfast
+with holdfast.connect(timeout=60):
+    print(holdfast.ones(3).sum().item())
+"""
+    try:
+        assert run_client(code, proxy.address).strip() == "3.0"
+    finally:
+        proxy.close()
+    assert proxy.breaking == 0
+
+
 def test_gone_for_good_is_an_error_in_bounded_time(daemon):
     proxy = Proxy(daemon.listen)
     code = f"""
