@@ -62,6 +62,13 @@ class GradContext {
   // Input i, or the number given in its place.
   Operand operand(int i);
   bool is_number(int i) const;
+  // Whether inputs i and j, which both need gradients, are one variable, as in
+  // x * x, of one saved value: users may unpack two different ones.
+  bool same_variable(int i, int j) const {
+    if (!needs(i) || !needs(j) || node_->packed()) return false;
+    const Edge &a = node_->edges[i], &b = node_->edges[j];
+    return a.node.get() == b.node.get() && a.output == b.output;
+  }
   // REQUIRES: is_number(i).
   const AttrValue& number(int i) const;
   // REQUIRES: needs(i), or the rule keeps all specs.

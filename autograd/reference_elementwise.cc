@@ -113,9 +113,12 @@ double Clamp(const Attrs& attrs, double x) {
   return x;
 }
 
-// The derivative of tanh or sigmoid, from its value.
-double OutputSlope(const std::string& op, double y) {
-  return op == "tanh" ? 1 - y * y : y * (1 - y);
+// The slopes of functions that are not activations; of tanh and sigmoid from
+// the value.
+double Slope(const std::string& op, double x) {
+  if (op == "square") return 2 * x;
+  if (op == "abs") return (x > 0) - (x < 0);
+  return op == "tanh" ? 1 - x * x : x * (1 - x);
 }
 
 // A draw that depends on the position only, so that differences in the input
@@ -174,7 +177,7 @@ bool ComputeElementwise(const Attrs& attrs, const std::vector<Dense>& in,
       return true;
     case OpId::activation_backward:
       for (size_t i = 0; i < y.v.size(); ++i) {
-        y.v[i] = in[0].v[i] * OutputSlope(attrs.Str("op"), in[1].v[i]);
+        y.v[i] = in[0].v[i] * Slope(attrs.Str("op"), in[1].v[i]);
       }
       return true;
     case OpId::full:

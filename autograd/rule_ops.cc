@@ -49,6 +49,13 @@ Value CastLike(GradContext& c, const Value& a, const Value& like) {
   return c.Call(OpId::to, {a}, {{"dtype", like->spec().dtype}});
 }
 
+Value Slope(GradContext& c, Value grad, const Value& x, const std::string& op,
+            const AttrValue& a, const AttrValue& b, const AttrValue& k) {
+  if (!grad || !x) return nullptr;
+  return c.CallOver(OpId::activation_backward, {std::move(grad), x},
+                    {{"op", op}, {"a", a}, {"b", b}, {"c", k}});
+}
+
 Value ViewAs(GradContext& c, const Value& a, ShapeSpan shape) {
   if (!a || Same(a->spec().shape, shape)) return a;
   Dims strides;

@@ -9,6 +9,7 @@
 #define HOLDFAST_AUTOGRAD_RULE_OPS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/types/span.h"
 #include "autograd/grad_rule.h"
@@ -49,6 +50,11 @@ inline Value And(GradContext& c, const Value& a, const Value& b) {
 // `condition ? a : b`; numbers take the other operand's type.
 Value Where(GradContext& c, const Value& condition, const Operand& a,
             const Operand& b);
+// grad times the slope of `op` (activation_backward, with its numbers) at x, of
+// real numbers; over the memory of `grad` where nobody else has it.
+Value Slope(GradContext& c, Value grad, const Value& x, const std::string& op,
+            const AttrValue& a = 0.0, const AttrValue& b = 0.0,
+            const AttrValue& k = 0.0);
 // `a` in the dtype of `like`.
 Value CastLike(GradContext& c, const Value& a, const Value& like);
 

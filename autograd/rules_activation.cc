@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradients of the fused activations, and of tanh and sigmoid:
-// activation_backward, whose own rule has their second derivatives f''.
+// activation_backward, whose own rule has the second derivatives f'' of these
+// and of other functions that it serves.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -14,15 +15,6 @@ namespace holdfast {
 namespace {
 
 constexpr int64_t kOne = 1;
-
-// Over the memory of `grad` where nobody else has it.
-Value Backward(GradContext& c, Value grad, const Value& input,
-               const std::string& op, const AttrValue& a = 0.0,
-               const AttrValue& b = 0.0, const AttrValue& k = 0.0) {
-  if (!grad || !input) return nullptr;
-  return c.CallOver(OpId::activation_backward, {std::move(grad), input},
-                    {{"op", op}, {"a", a}, {"b", b}, {"c", k}});
-}
 
 // s (1 - s)
 Value LogisticSlope(GradContext& c, const Value& s) {
@@ -100,6 +92,10 @@ Value Curvature(GradContext& c, const Value& x) {
   }
   if (op == "tanh") return Mul(c, x, -2.0);                  // of 1 - x^2
   if (op == "sigmoid") return Sub(c, kOne, Mul(c, x, 2.0));  // of x (1 - x)
+  if (op == "huber") {                                       // 1 within delta
+    const Value size = Unary(c, OpId::abs, x);
+    return CastLike(c, Binary(c, OpId::lt, size, attrs.Get("a")), x);
+  }
   if (op == "softsign") {  // -2 sign(x) / (1 + |x|)^3
     const Value size = Add(c, Unary(c, OpId::abs, x), kOne);
     return Mul(c, Mul(c, Unary(c, OpId::sign, x), -2.0),
@@ -112,51 +108,55 @@ Value Curvature(GradContext& c, const Value& x) {
 
 HOLDFAST_GRAD(gelu, Bit(0)) {
   const bool tanh = c.attrs().Str("approximate") == "tanh";
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), tanh ? "gelu_tanh" : "gelu"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), tanh ? "gelu_tanh" : "gelu"));
 }
 HOLDFAST_GRAD(silu, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "silu"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "silu"));
 }
 HOLDFAST_GRAD(mish, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "mish"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "mish"));
 }
 HOLDFAST_GRAD(softplus, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softplus",
-                    c.attrs().Get("beta"), c.attrs().Get("threshold")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "softplus", c.attrs().Get("beta"),
+                 c.attrs().Get("threshold")));
 }
 HOLDFAST_GRAD(leaky_relu, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "leaky_relu",
-                    c.attrs().Get("negative_slope")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "leaky_relu",
+                 c.attrs().Get("negative_slope")));
 }
 HOLDFAST_GRAD(elu, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "elu", c.attrs().Get("alpha"),
-                    c.attrs().Get("scale"), c.attrs().Get("input_scale")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "elu", c.attrs().Get("alpha"),
+                 c.attrs().Get("scale"), c.attrs().Get("input_scale")));
 }
 HOLDFAST_GRAD(hardswish, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardswish"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "hardswish"));
 }
 HOLDFAST_GRAD(hardsigmoid, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardsigmoid"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "hardsigmoid"));
 }
 
 HOLDFAST_GRAD(hardtanh, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardtanh",
-                    c.attrs().Get("min_val"), c.attrs().Get("max_val")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "hardtanh",
+                 c.attrs().Get("min_val"), c.attrs().Get("max_val")));
 }
 HOLDFAST_GRAD(hardshrink, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "hardshrink",
-                    c.attrs().Get("lambd")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "hardshrink",
+                 c.attrs().Get("lambd")));
 }
 HOLDFAST_GRAD(softshrink, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softshrink",
-                    c.attrs().Get("lambd")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "softshrink",
+                 c.attrs().Get("lambd")));
 }
 HOLDFAST_GRAD(threshold, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "threshold",
-                    c.attrs().Get("threshold"), c.attrs().Get("value")));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "threshold",
+                 c.attrs().Get("threshold"), c.attrs().Get("value")));
 }
 HOLDFAST_GRAD(softsign, Bit(0)) {
-  c.Set(0, Backward(c, c.TakeGrad(), c.input(0), "softsign"));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "softsign"));
+}
+
+HOLDFAST_GRAD(huber, Bit(0)) {
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "huber", c.attrs().Get("delta")));
 }
 
 // g (1 - y^2)
@@ -164,7 +164,7 @@ HOLDFAST_GRAD(tanh, 0, Bit(0)) {
   const Value y = c.output();
   c.Set(0, IsComplex(c.input_spec(0).dtype)
                ? Mul(c, c.grad(), Sub(c, kOne, Mul(c, y, y)))
-               : Backward(c, c.TakeGrad(), y, "tanh"));
+               : Slope(c, c.TakeGrad(), y, "tanh"));
 }
 
 // g y (1 - y)
@@ -172,7 +172,7 @@ HOLDFAST_GRAD(sigmoid, 0, Bit(0)) {
   const Value y = c.output();
   c.Set(0, IsComplex(c.input_spec(0).dtype)
                ? Mul(c, c.grad(), LogisticSlope(c, y))
-               : Backward(c, c.TakeGrad(), y, "sigmoid"));
+               : Slope(c, c.TakeGrad(), y, "sigmoid"));
 }
 
 // r = d f'(x): to d: g f'(x); to x: g d f''(x)
@@ -180,10 +180,13 @@ HOLDFAST_GRAD(activation_backward, Bit(0) | Bit(1), 0, Bit(0)) {
   const Attrs& attrs = c.attrs();
   const Value x = c.input(1);
   if (c.needs(0)) {
-    c.Set(0, Backward(c, c.grad(), x, attrs.Str("op"), attrs.Get("a"),
-                      attrs.Get("b"), attrs.Get("c")));
+    c.Set(0, Slope(c, c.grad(), x, attrs.Str("op"), attrs.Get("a"),
+                   attrs.Get("b"), attrs.Get("c")));
   }
   if (!c.needs(1)) return;
+  if (attrs.Str("op") == "square") {
+    return c.Set(1, Mul(c, Mul(c, c.grad(), c.input(0)), 2.0));
+  }
   if (const Value curvature = Curvature(c, x)) {
     c.Set(1, Mul(c, c.grad(), Mul(c, c.input(0), curvature)));
   }

@@ -30,7 +30,7 @@ HOLDFAST_GRAD(abs, Bit(0), Bit(0)) {
     const Value zero = Binary(c, OpId::eq, size, int64_t{0});
     return c.Set(0, Mul(c, c.grad(), Where(c, zero, int64_t{0}, unit)));
   }
-  c.Set(0, Mul(c, c.grad(), Unary(c, OpId::sign, c.input(0))));
+  c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "abs"));
 }
 
 // g where y > 0
@@ -146,6 +146,10 @@ HOLDFAST_GRAD(sub) {
 
 // g b, g a
 HOLDFAST_GRAD(mul, Bit(0) | Bit(1), 0, Bit(0) | Bit(1)) {
+  // A square: one gradient, not two that are added up.
+  if (c.same_variable(0, 1) && IsFloat(c.input_spec(0).dtype)) {
+    return c.Set(0, Slope(c, c.TakeGrad(), c.input(0), "square"));
+  }
   if (c.needs(0)) SetBroadcast(c, 0, Mul(c, c.grad(), c.operand(1)));
   if (c.needs(1)) SetBroadcast(c, 1, Mul(c, c.grad(), c.operand(0)));
 }
@@ -177,7 +181,11 @@ Value PowByNumber(GradContext& c, const Value& x, const AttrValue& n) {
   const double value = AttrAsDouble(n);
   if (value == 0.0) return nullptr;
   if (value == 1.0) return c.grad();
-  if (value == 2.0) return Mul(c, c.grad(), Mul(c, x, int64_t{2}));
+  if (value == 2.0) {
+    return IsFloat(c.input_spec(0).dtype)
+               ? Slope(c, c.TakeGrad(), x, "square")
+               : Mul(c, c.grad(), Mul(c, x, int64_t{2}));
+  }
   const bool real = std::holds_alternative<double>(n);
   const Operand less =
       real ? Operand(value - 1.0) : Operand(AttrAsInt(n) - int64_t{1});

@@ -12,13 +12,14 @@
 namespace holdfast {
 namespace {
 
-// What activation_backward's `op` may be. Of tanh and sigmoid it takes the
+// What activation_backward's `op` may be: any slope that
+// kernels/elementwise_activation.h has. Of tanh and sigmoid it takes the
 // output, of the others the input.
 constexpr const char* kActivations[] = {
-    "gelu",        "gelu_tanh",  "silu",       "mish",
-    "softplus",    "leaky_relu", "elu",        "hardswish",
-    "hardsigmoid", "hardtanh",   "hardshrink", "softshrink",
-    "threshold",   "softsign",   "tanh",       "sigmoid"};
+    "gelu",       "gelu_tanh",  "silu",      "mish",        "softplus",
+    "leaky_relu", "elu",        "hardswish", "hardsigmoid", "hardtanh",
+    "hardshrink", "softshrink", "threshold", "softsign",    "huber",
+    "tanh",       "sigmoid",    "abs",       "square"};
 
 }  // namespace
 

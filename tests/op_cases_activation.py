@@ -93,10 +93,19 @@ for name, args, reference, op in ACTIVATIONS:
                 label=f" {label} special",
             )
 
+case(
+    "huber",
+    lambda hf, a: hf._C.ops.huber(a, 0.7),
+    lambda a: np.where(np.abs(a) < 0.7, a * a / 2, 0.7 * (np.abs(a) - 0.7 / 2)),
+    wide,
+)
 for name, derivative, numbers in [
     ("silu", lambda a: sigmoid(a) * (1 + a * (1 - sigmoid(a))), ()),
     ("leaky_relu", lambda a: np.where(a > 0, 1, 0.2), (0.2,)),
     ("softplus", sigmoid, (1.0, 20.0)),
+    ("huber", lambda a: np.clip(a, -0.7, 0.7), (0.7,)),
+    ("square", lambda a: 2 * a, ()),
+    ("abs", np.sign, ()),
 ]:
     case(
         "activation_backward",

@@ -18,7 +18,7 @@ NOT_IN_TORCH = set(
     activation_backward adam adaptive_max_pool2d avg_pool2d_backward
     batch_norm_backward col2im constant_pad conv2d_backward_input
     conv2d_backward_weight conv3d_backward_input conv3d_backward_weight
-    ctc_loss_backward entr group_norm_backward im2col lexsort
+    ctc_loss_backward entr group_norm_backward huber im2col lexsort
     linalg_lu_permutation linear_scan multigammaln log_softmax_backward
     max_pool2d_backward max_pool2d_gather ndtr nll_loss_backward
     nn.functional.lp_pool3d nn.functional.rms_norm

@@ -159,6 +159,11 @@ HOLDFAST_CPU_KERNEL(softsign) {
                                         {});
 }
 
+HOLDFAST_CPU_KERNEL(huber) {
+  return Activate<activation::huber>(context, nullptr, inputs[0], outputs[0],
+                                     {attrs.Float("delta")});
+}
+
 HOLDFAST_CPU_KERNEL(activation_backward) {
   const std::string& op = attrs.Str("op");
   const Numbers numbers = {attrs.Float("a"), attrs.Float("b"),
@@ -171,7 +176,7 @@ HOLDFAST_CPU_KERNEL(activation_backward) {
 #define HOLDFAST_ACTIVATION_SLOPE(name, value, derivative) \
   HOLDFAST_SLOPE(name, derivative)
   HOLDFAST_ACTIVATIONS(HOLDFAST_ACTIVATION_SLOPE)
-  HOLDFAST_OUTPUT_SLOPES(HOLDFAST_SLOPE)
+  HOLDFAST_SLOPES(HOLDFAST_SLOPE)
 #undef HOLDFAST_ACTIVATION_SLOPE
 #undef HOLDFAST_SLOPE
   return absl::InternalError("activation_backward of an unknown op");

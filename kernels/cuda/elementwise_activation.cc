@@ -99,6 +99,7 @@ HOLDFAST_ACTIVATION_KERNEL(softshrink, softshrink, attrs.Float("lambd"))
 HOLDFAST_ACTIVATION_KERNEL(threshold, threshold, attrs.Float("threshold"),
                            attrs.Float("value"))
 HOLDFAST_ACTIVATION_KERNEL(softsign, softsign)
+HOLDFAST_ACTIVATION_KERNEL(huber, huber, attrs.Float("delta"))
 #undef HOLDFAST_ACTIVATION_KERNEL
 
 HOLDFAST_CUDA_KERNEL(gelu) {
@@ -120,7 +121,7 @@ HOLDFAST_CUDA_KERNEL(activation_backward) {
 #define HOLDFAST_ACTIVATION_SLOPE(name, value, derivative) \
   HOLDFAST_SLOPE(name, derivative)
   HOLDFAST_ACTIVATIONS(HOLDFAST_ACTIVATION_SLOPE)
-  HOLDFAST_OUTPUT_SLOPES(HOLDFAST_SLOPE)
+  HOLDFAST_SLOPES(HOLDFAST_SLOPE)
 #undef HOLDFAST_ACTIVATION_SLOPE
 #undef HOLDFAST_SLOPE
   return absl::InternalError("activation_backward of an unknown op");

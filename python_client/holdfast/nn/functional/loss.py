@@ -172,8 +172,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Squared difference."""
     reduction = reduction_of(reduction, size_average, reduce)
     _warn_sizes(input, target)
-    difference = input - target
-    return reduced(difference * difference, reduction)
+    return reduced(holdfast.square(input - target), reduction)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -194,13 +193,11 @@ def smooth_l1_loss(
     _warn_sizes(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    distance = (input - target).abs()
+    difference = input - target
     if beta == 0:
-        return reduced(distance, reduction)
-    loss = holdfast.where(
-        distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta
-    )
-    return reduced(loss, reduction)
+        return reduced(difference.abs(), reduction)
+    loss = reduced(_ops.huber(difference, beta), reduction)
+    return loss if beta == 1 else loss / beta
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
@@ -212,11 +209,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
     _warn_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    distance = (input - target).abs()
-    loss = holdfast.where(
-        distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta)
-    )
-    return reduced(loss, reduction)
+    return reduced(_ops.huber(input - target, delta), reduction)
 
 
 def kl_div(
