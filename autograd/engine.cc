@@ -178,11 +178,26 @@ void BackwardPass::Explore() {
   }
 }
 
-absl::Status BackwardPass::Deliver(const Edge& edge, Value grad) {
+BackwardPass::Slot& BackwardPass::SlotOf(const Edge& edge) {
+  Task& task = tasks_[edge.node->visit_index];
+  if (task.slots.size() <= edge.output) task.slots.resize(edge.output + 1);
+  return task.slots[edge.output];
+}
+
+void BackwardPass::Queue(const Edge& edge) {
   const uint32_t index = edge.node->visit_index;
   Task& task = tasks_[index];
-  if (task.slots.size() <= edge.output) task.slots.resize(edge.output + 1);
-  Slot& slot = task.slots[edge.output];
+  const bool hooked = options_.user_code && task.node->user != nullptr &&
+                      task.hooks_run < task.node->user->hooks.size();
+  if ((task.leads || (task.wanted && hooked)) && !task.queued) {
+    task.queued = true;
+    ready_.emplace_back(task.node->sequence(), index);
+    std::push_heap(ready_.begin(), ready_.end());
+  }
+}
+
+absl::Status BackwardPass::Deliver(const Edge& edge, Value grad) {
+  Slot& slot = SlotOf(edge);
   if (!slot.value) {
     slot.value = std::move(grad);
   } else {
@@ -192,14 +207,30 @@ absl::Status BackwardPass::Deliver(const Edge& edge, Value grad) {
     if (!sum.ok()) return sum.status();
     slot = {*std::move(sum), true};
   }
-  const bool hooked = options_.user_code && task.node->user != nullptr &&
-                      task.hooks_run < task.node->user->hooks.size();
-  if ((task.leads || (task.wanted && hooked)) && !task.queued) {
-    task.queued = true;
-    ready_.emplace_back(task.node->sequence(), index);
-    std::push_heap(ready_.begin(), ready_.end());
-  }
+  Queue(edge);
   return absl::OkStatus();
+}
+
+absl::Status BackwardPass::DeliverPart(const Edge& edge, const Attrs& view,
+                                       const PartGradient& part) {
+  Slot& slot = SlotOf(edge);
+  if (!slot.owned) {
+    absl::StatusOr<Value> whole =
+        slot.value ? Emit(Attrs(&GetOp(OpId::clone)), {&slot.value, 1}, false)
+                   : Emit(part.place, {&part.grad, 1}, /*inplace=*/false);
+    if (!whole.ok()) return whole.status();
+    const bool begun = static_cast<bool>(slot.value);
+    slot = {*std::move(whole), true};
+    if (!begun) {
+      Queue(edge);
+      return absl::OkStatus();
+    }
+  }
+  absl::StatusOr<Value> place = Emit(view, {&slot.value, 1}, false);
+  if (!place.ok()) return place.status();
+  const Value parts[] = {*std::move(place), part.grad};
+  Queue(edge);
+  return Emit(Attrs(&GetOp(OpId::add)), parts, /*inplace=*/true).status();
 }
 
 void BackwardPass::Capture(const Task& task) {
@@ -266,6 +297,14 @@ absl::Status BackwardPass::RunRule(uint32_t index) {
   if (!options_.retain_graph) node->Release();
   // The gradient's memory may go now, before its parts travel on.
   grads.clear();
+  if (const auto part = context.TakePart()) {
+    if (!options_.detect_anomaly) {
+      return DeliverPart(node->edges[part->input], node->attrs(), *part);
+    }
+    absl::StatusOr<Value> whole = Emit(part->place, {&part->grad, 1}, false);
+    if (!whole.ok()) return whole.status();
+    context.results()[part->input] = *std::move(whole);
+  }
   return Pass(node, context.results());
 }
 

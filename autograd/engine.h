@@ -48,6 +48,8 @@ struct UserCall {
   Values gradients;
 };
 
+struct PartGradient;  // grad_rule.h
+
 class BackwardPass {
  public:
   enum class State { kRunning, kCalling, kDone };
@@ -99,8 +101,8 @@ class BackwardPass {
   // The gradient of one output of a node while it collects its parts.
   struct Slot {
     Value value;
-    // Made by this engine's own addition and seen by nobody else: further
-    // parts may be added in place.
+    // Made by this engine itself and seen by nobody else: further parts may be
+    // added in place.
     bool owned = false;
   };
   // What one pass knows about a node.
@@ -148,6 +150,12 @@ class BackwardPass {
   absl::Status Pass(Node* node, absl::Span<Value> results);
   // Adds `grad` to what `edge` has received; queues its node.
   absl::Status Deliver(const Edge& edge, Value grad);
+  // The same of a gradient that is for a part of it: `view` takes that part.
+  absl::Status DeliverPart(const Edge& edge, const Attrs& view,
+                           const PartGradient& part);
+  Slot& SlotOf(const Edge& edge);
+  // A gradient has come for the node of `edge`.
+  void Queue(const Edge& edge);
   absl::StatusOr<Value> Emit(const Attrs& attrs, absl::Span<const Value> inputs,
                              bool inplace);
   absl::StatusOr<Value> Filled(const TensorSpec& like, int64_t value);

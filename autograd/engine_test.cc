@@ -69,6 +69,13 @@ class EngineTest : public testing::Test {
     return RunOne(sink_, OpId::add, {a, b});
   }
   Value Sum(const Value& a) { return RunOne(sink_, OpId::sum, {a}); }
+  Value Slice(const Value& a, int64_t start, int64_t end) {
+    return RunOne(sink_, OpId::slice, {a},
+                  {{"dim", int64_t{0}},
+                   {"start", start},
+                   {"end", end},
+                   {"step", int64_t{1}}});
+  }
   // The written input with its new history.
   Value InPlace(OpId op, const std::vector<Value>& inputs,
                 const std::vector<NamedAttr>& attrs = {}) {
@@ -172,6 +179,36 @@ TEST_F(EngineTest, IntermediateTargetsAreCapturedOnTheWay) {
   // The same target twice, too.
   EXPECT_THAT(Gradients({z}, {y, x, y}),
               ElementsAre(Doubles{8, 18}, Doubles{32, 108}, Doubles{8, 18}));
+}
+
+// Of many views of parts, only the first has its zeros made.
+TEST_F(EngineTest, PartsAreAddedInTheirPlaces) {
+  const Value x = NewLeaf({4}, {1, 2, 3, 4});
+  const Value z =
+      Add(Sum(MulBy(Slice(x, 0, 3), 2)), Sum(MulBy(Slice(x, 1, 4), 10)));
+  EXPECT_THAT(Gradients({z}, {x}), ElementsAre(Doubles{2, 12, 12, 10}));
+  EXPECT_EQ(sink_.count(OpId::slice_backward), 1);
+
+  const Value row = RunOne(sink_, OpId::select, {x},
+                           {{"dim", int64_t{0}}, {"index", int64_t{-1}}});
+  const Value slice = Sum(Slice(x, 0, 2));
+  const Value whole = Sum(x);  // the last one recorded, the first that arrives
+  const Value beside = Add(Add(row, slice), whole);
+  EXPECT_THAT(Gradients({beside}, {x}), ElementsAre(Doubles{2, 2, 1, 2}));
+  EXPECT_EQ(sink_.count(OpId::slice_backward), 1);
+  EXPECT_EQ(sink_.count(OpId::select_backward), 0);
+}
+
+TEST_F(EngineTest, PartsAreNotAddedToWhatIsTheUsers) {
+  const Value x = NewLeaf({3}, {1, 2, 3});
+  const Value whole = MulBy(x, 1);
+  const Value given = NewTensor(DType::kFloat64, {3}, {5, 6, 7});
+  const Value part = NewTensor(DType::kFloat64, {2}, {10, 20});
+  EXPECT_THAT(
+      Gradients({whole, Slice(whole, 1, 3)}, {whole}, {}, {given, part}),
+      ElementsAre(Doubles{5, 16, 27}));
+  EXPECT_THAT(AsReference(given).Read().v, ElementsAre(5, 6, 7));
+  EXPECT_THAT(AsReference(part).Read().v, ElementsAre(10, 20));
 }
 
 TEST_F(EngineTest, OnlyNodesOnAPathToATargetRun) {

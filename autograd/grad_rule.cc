@@ -20,6 +20,12 @@ constexpr const GradRule* Pick(F pick) {
   }
 }
 
+Attrs Filled(OpId op, std::initializer_list<NamedAttr> attrs) {
+  Attrs filled(&GetOp(op));
+  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
+  return filled;
+}
+
 }  // namespace
 
 const GradRule* FindGradRule(OpId op) {
@@ -127,32 +133,36 @@ void GradContext::Set(int i, Value grad) {
   results_[i] = std::move(grad);
 }
 
+void GradContext::SetPart(int i, OpId place,
+                          std::initializer_list<NamedAttr> attrs) {
+  const DType type = node_->input_specs[i].dtype;
+  if (create_graph_ || IsComplex(type) || grad()->spec().dtype != type) {
+    return Set(i, Call(place, {grad()}, attrs));
+  }
+  part_ = {i, grad(), Filled(place, attrs)};
+}
+
 Value GradContext::Call(OpId op, std::initializer_list<Value> inputs,
                         std::initializer_list<NamedAttr> attrs) {
   if (!status_.ok()) return nullptr;
-  Attrs filled(&GetOp(op));
-  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
-  return Emit(filled, absl::MakeConstSpan(inputs.begin(), inputs.size()));
+  return Emit(Filled(op, attrs),
+              absl::MakeConstSpan(inputs.begin(), inputs.size()));
 }
 
 Value GradContext::CallOver(OpId op, std::initializer_list<Value> inputs,
                             std::initializer_list<NamedAttr> attrs) {
   if (create_graph_) return Call(op, inputs, attrs);
   if (!status_.ok()) return nullptr;
-  Attrs filled(&GetOp(op));
-  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
   return First(sink_->EmitOver(
-      filled, absl::MakeConstSpan(inputs.begin(), inputs.size())));
+      Filled(op, attrs), absl::MakeConstSpan(inputs.begin(), inputs.size())));
 }
 
 Values GradContext::CallAll(OpId op, absl::Span<const Value> inputs,
                             std::initializer_list<NamedAttr> attrs) {
   Values none(GetOp(op).num_outputs);
   if (!status_.ok()) return none;
-  Attrs filled(&GetOp(op));
-  for (const NamedAttr& attr : attrs) filled.Set(attr.first, attr.second);
   absl::StatusOr<Values> outputs =
-      sink_->Emit(filled, inputs, create_graph_, /*inplace=*/false);
+      sink_->Emit(Filled(op, attrs), inputs, create_graph_, /*inplace=*/false);
   if (outputs.ok()) return *std::move(outputs);
   Fail(outputs.status());
   return none;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -34,6 +35,14 @@ struct Operand {
 
   Value tensor;
   AttrValue number;  // None: the tensor counts
+};
+
+// The gradient of a view of a part of input `input`: `grad` there, zero
+// elsewhere, which is what `place` makes of it.
+struct PartGradient {
+  int input = 0;
+  Value grad;
+  Attrs place;
 };
 
 // What a rule may use and must produce. Errors stick: after the first failed
@@ -90,6 +99,11 @@ class GradContext {
   // different dtype is converted here. Without a Set it is zero.
   void Set(int i, Value grad);
 
+  // The same for a view of a part of it, once in a rule; `place` is an op of
+  // the gradient alone. Where the input has more such views, or other uses, the
+  // engine adds to the part, and whole tensors of zeros are never made.
+  void SetPart(int i, OpId place, std::initializer_list<NamedAttr> attrs);
+
   // Emits an op; returns its first (or all) outputs. A null input is an
   // absent tensor; operands given as numbers are null with their attr set.
   Value Call(OpId op, std::initializer_list<Value> inputs,
@@ -106,6 +120,7 @@ class GradContext {
   const absl::Status& status() const { return status_; }
   void Fail(absl::Status status);
   absl::Span<Value> results() { return absl::MakeSpan(results_); }
+  std::optional<PartGradient> TakePart() { return std::move(part_); }
 
  private:
   // The first of `outputs`, or null and their status kept.
@@ -121,6 +136,7 @@ class GradContext {
   uint64_t wanted_;
   absl::Status status_;
   Values results_;
+  std::optional<PartGradient> part_;
 };
 
 // Bit i of the masks: input (output) i is kept for backward. kAllInputs: every

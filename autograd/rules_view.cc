@@ -63,11 +63,11 @@ HOLDFAST_GRAD(slice) {
   const TensorSpec& input = c.input_spec(0);
   const int dim = DimAttr(c, input.rank());
   const int64_t start = SliceStart(c.attrs().Get("start"), input.shape[dim]);
-  c.Set(0, c.Call(OpId::slice_backward, {c.grad()},
-                  {{"input_size", input.shape},
-                   {"dim", int64_t{dim}},
-                   {"start", start},
-                   {"step", c.attrs().Get("step")}}));
+  c.SetPart(0, OpId::slice_backward,
+            {{"input_size", input.shape},
+             {"dim", int64_t{dim}},
+             {"start", start},
+             {"step", c.attrs().Get("step")}});
 }
 
 // The slice of g.
@@ -85,10 +85,10 @@ HOLDFAST_GRAD(select) {
   const TensorSpec& input = c.input_spec(0);
   const int dim = DimAttr(c, input.rank());
   const int64_t index = c.attrs().Int("index");
-  c.Set(0, c.Call(OpId::select_backward, {c.grad()},
-                  {{"input_size", input.shape},
-                   {"dim", int64_t{dim}},
-                   {"index", index < 0 ? index + input.shape[dim] : index}}));
+  c.SetPart(0, OpId::select_backward,
+            {{"input_size", input.shape},
+             {"dim", int64_t{dim}},
+             {"index", index < 0 ? index + input.shape[dim] : index}});
 }
 
 // The selected part of g.
