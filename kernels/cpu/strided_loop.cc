@@ -88,6 +88,11 @@ int64_t StridedLoop::Offset(const Operand& operand, int64_t position) const {
   return rank_ == 0 ? 0 : offset + position * operand.strides[0];
 }
 
+void* StridedLoop::At(int k, int64_t position) const {
+  const Operand& operand = operands_[k];
+  return Address(operand, Offset(operand, position));
+}
+
 void StridedLoop::LoadInto(int k, DType dtype, int64_t begin, int64_t n,
                            void* out) const {
   const Operand& operand = operands_[k];

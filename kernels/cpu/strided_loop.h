@@ -48,6 +48,11 @@ class StridedLoop {
                        Order order = Order::kMemory);
 
   int64_t numel() const { return numel_; }
+  int rank() const { return rank_; }
+  int64_t size(int d) const { return sizes_[d]; }
+  int64_t stride(int k, int d) const { return operands_[k].strides[d]; }
+  // The element of operand k at a position.
+  void* At(int k, int64_t position) const;
   // Operand k's elements follow each other without gaps in this loop's order.
   bool linear(int k) const { return operands_[k].linear; }
 
