@@ -11,8 +11,10 @@ from holdfast.shapes import reshape
 
 _ops = _C.ops
 
-# Elements from which kron() pays for longer rows.
+# Elements from which kron() pays for longer rows, where a row of the second
+# operand has fewer elements than this.
 _LARGE_KRON = 1 << 14
+_SHORT_ROW = 16
 
 
 def _check_rank(name, *ranks):
@@ -199,7 +201,7 @@ def kron(input, other):
     left = (1,) * (rank - len(left)) + left
     right = (1,) * (rank - len(right)) + right
     shape = [a * b for a, b in zip(left, right)]
-    if rank > 1 and math.prod(shape) >= _LARGE_KRON:
+    if rank > 1 and right[-1] < _SHORT_ROW and math.prod(shape) >= _LARGE_KRON:
         # The last dimension written out in both: then a row of the result is
         # one of each, and the rows are long.
         row = (left[-1], right[-1])
