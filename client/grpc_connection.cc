@@ -33,6 +33,10 @@ constexpr absl::Duration kFirstBackoff = absl::Milliseconds(10);
 constexpr absl::Duration kLastBackoff = absl::Milliseconds(500);
 constexpr int kFirstAttempts = 5;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+// When gRPC would try again by itself: after we have, on a fresh channel. Where
+// both come together, gRPC 1.51 notices only every five seconds what becomes of
+// later connections. A dropped channel lives for as long, and a fork waits.
+constexpr int kChannelBackoffMs = 2000;
 constexpr absl::Duration kHelloTimeout = absl::Seconds(5);
 // A connection that is not made by then is given up.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
@@ -167,8 +171,8 @@ void GrpcConnection::MakeChannel() {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kChannelBackoffMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kChannelBackoffMs);
   // What gRPC calls so is how long it tries to make a connection.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                    absl::ToInt64Milliseconds(kConnectTimeout));

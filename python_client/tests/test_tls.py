@@ -61,7 +61,7 @@ def test_a_session_over_tls(encrypted, authority):
 
 def failure(address, **options):
     with pytest.raises(HoldfastError) as error:
-        holdfast.connect(address, default=False, timeout=3, **options)
+        holdfast.connect(address, default=False, timeout=20, **options)
     return str(error.value)
 
 

@@ -3,7 +3,6 @@
 """A graph convolutional network over sparse.mm on a small random graph."""
 
 import math
-import time
 
 import numpy as np
 import torch
@@ -88,7 +87,6 @@ print(model)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05, weight_decay=5e-4)
 idx_train, idx_val = torch.arange(0, 20), torch.arange(20, 40)
 for epoch in range(6):
-    t = time.time()
     model.train()
     optimizer.zero_grad()
     output = model(features, adj)
@@ -105,7 +103,6 @@ for epoch in range(6):
         ),
         "loss_val: {:.4f}".format(loss_val.item()),
     )
-    assert time.time() - t < 60
 two_steps = torch.sparse.mm(adj, adj).to_dense()
 print("two steps", two_steps.sum().item(), (adj.t() @ features).norm().item())
 weights = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)

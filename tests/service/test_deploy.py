@@ -49,7 +49,7 @@ def metric_names():
                 holdfast.connect(daemon.grpc_address, session="none", attach=True)
             holdfast.ones(3).sum().item()
             url = f"http://{daemon.http_address}/metrics"
-            text = urllib.request.urlopen(url, timeout=10).read().decode()
+            text = urllib.request.urlopen(url, timeout=60).read().decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     return names | {f"{name}_bucket" for name in names}
 
@@ -340,7 +340,7 @@ def test_the_daemon_takes_the_certificates(tmp_path):
                     "certificate",
                 )
         with pytest.raises(holdfast.errors.HoldfastError, match="certificate"):
-            holdfast.connect(f"127.0.0.1:{port}", ca=folder / "ca.crt", timeout=5)
+            holdfast.connect(f"127.0.0.1:{port}", ca=folder / "ca.crt", timeout=20)
 
 
 def test_shell_scripts_have_no_faults():
