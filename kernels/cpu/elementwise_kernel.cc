@@ -172,7 +172,7 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
   }
   const StridedLoop walk({out[0], in[0], in[1]});
   if (a.dtype == type && b.dtype == type && o.dtype == type &&
-      RunRowsWithNumbers(attrs.schema().id, type, context, walk)) {
+      RunShortRows(attrs.schema().id, type, context, walk)) {
     return absl::OkStatus();
   }
   ForEachBlock<2>(

@@ -18,30 +18,35 @@ namespace {
 constexpr int64_t kShortest = 16;
 constexpr int64_t kLongest = 512;
 
-// `rows` rows of `n` elements that follow each other in `out`: numbers at
-// `number`, `number_step` apart, with rows of `row`, `row_step` apart.
+// `rows` rows of `n` elements that follow each other in `out`. Those of a and b
+// begin `a_step` and `b_step` elements apart.
 struct Rows {
-  const void* number;
-  const void* row;
+  const void* a;
+  const void* b;
   void* out;
-  int64_t rows, n, number_step, row_step;
+  int64_t rows, n, a_step, b_step;
 };
 
-template <typename Op, typename T, bool kNumberFirst>
+// What a row has of an operand.
+enum class Part { kRow, kNumber };
+
+template <typename Op, typename T, Part kA, Part kB>
 struct RowsBody {
   static HOLDFAST_INLINE void Run(Rows all) {
-    const T* numbers = static_cast<const T*>(all.number);
-    const T* row = static_cast<const T*>(all.row);
+    const T* a = static_cast<const T*>(all.a);
+    const T* b = static_cast<const T*>(all.b);
     T* out = static_cast<T*>(all.out);
     for (int64_t r = 0; r < all.rows; ++r) {
-      const T number = LoadElement(numbers + r * all.number_step);
+      const T a_number = LoadElement(a);
+      const T b_number = LoadElement(b);
 #pragma GCC ivdep
       for (int64_t i = 0; i < all.n; ++i) {
-        const T element = LoadElement(row + i);
-        out[i] = kNumberFirst ? Op::template Apply<T>(number, element)
-                              : Op::template Apply<T>(element, number);
+        out[i] = Op::template Apply<T>(
+            kA == Part::kNumber ? a_number : LoadElement(a + i),
+            kB == Part::kNumber ? b_number : LoadElement(b + i));
       }
-      row += all.row_step;
+      a += all.a_step;
+      b += all.b_step;
       out += all.n;
     }
   }
@@ -50,48 +55,55 @@ struct RowsBody {
 using RowsLoop = void (*)(Rows);
 
 template <typename Op, typename T>
-RowsLoop PickSide(bool number_first) {
-  return number_first ? &Vectorised<RowsBody<Op, T, true>, Rows>
-                      : &Vectorised<RowsBody<Op, T, false>, Rows>;
+RowsLoop PickParts(Part a, Part b) {
+  if (a == Part::kNumber) {
+    return &Vectorised<RowsBody<Op, T, Part::kNumber, Part::kRow>, Rows>;
+  }
+  if (b == Part::kNumber) {
+    return &Vectorised<RowsBody<Op, T, Part::kRow, Part::kNumber>, Rows>;
+  }
+  return &Vectorised<RowsBody<Op, T, Part::kRow, Part::kRow>, Rows>;
 }
 
 template <typename T>
-RowsLoop PickOp(OpId op, bool number_first) {
+RowsLoop PickOp(OpId op, Part a, Part b) {
   namespace ops = elementwise::op;
   switch (op) {
     case OpId::add:
-      return PickSide<ops::add, T>(number_first);
+      return PickParts<ops::add, T>(a, b);
     case OpId::sub:
-      return PickSide<ops::sub, T>(number_first);
+      return PickParts<ops::sub, T>(a, b);
     case OpId::mul:
-      return PickSide<ops::mul, T>(number_first);
+      return PickParts<ops::mul, T>(a, b);
     case OpId::div:
-      return PickSide<ops::div, T>(number_first);
+      return PickParts<ops::div, T>(a, b);
     default:
       return nullptr;
   }
 }
 
-RowsLoop Pick(OpId op, DType type, bool number_first) {
-  if (type == DType::kFloat32) return PickOp<float>(op, number_first);
-  if (type == DType::kFloat64) return PickOp<double>(op, number_first);
+RowsLoop Pick(OpId op, DType type, Part a, Part b) {
+  if (type == DType::kFloat32) return PickOp<float>(op, a, b);
+  if (type == DType::kFloat64) return PickOp<double>(op, a, b);
   return nullptr;
 }
 
 }  // namespace
 
-bool RunRowsWithNumbers(OpId op, DType type, const KernelContext& context,
-                        const StridedLoop& walk) {
+bool RunShortRows(OpId op, DType type, const KernelContext& context,
+                  const StridedLoop& walk) {
   const int last = walk.rank() - 1;
   if (last < 1 || !walk.linear(0)) return false;
   const int64_t n = walk.size(last);
   if (n < kShortest || n >= kLongest) return false;
-  const int number = walk.stride(1, last) == 0 ? 1 : 2;
-  const int row = 3 - number;
-  if (walk.stride(number, last) != 0 || walk.stride(row, last) != 1) {
-    return false;
+  Part parts[3];
+  for (const int k : {1, 2}) {
+    const int64_t stride = walk.stride(k, last);
+    if (stride != 0 && stride != 1) return false;
+    parts[k] = stride == 0 ? Part::kNumber : Part::kRow;
   }
-  const RowsLoop loop = Pick(op, type, number == 1);
+  if (parts[1] == Part::kNumber && parts[2] == Part::kNumber) return false;
+  const RowsLoop loop = Pick(op, type, parts[1], parts[2]);
   if (loop == nullptr) return false;
   const int64_t group = walk.size(last - 1);  // rows that step evenly
   ParallelFor(
@@ -99,9 +111,9 @@ bool RunRowsWithNumbers(OpId op, DType type, const KernelContext& context,
       [&](int64_t begin, int64_t end) {
         for (int64_t r = begin, count; r < end; r += count) {
           count = std::min(end - r, group - r % group);
-          loop({walk.At(number, r * n), walk.At(row, r * n), walk.At(0, r * n),
-                count, n, walk.stride(number, last - 1),
-                walk.stride(row, last - 1)});
+          const int64_t first = r * n;
+          loop({walk.At(1, first), walk.At(2, first), walk.At(0, first), count,
+                n, walk.stride(1, last - 1), walk.stride(2, last - 1)});
         }
       });
   return true;

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// add, sub, mul and div of rows with one number per row: x - x.mean(1, True),
-// outer products, kron. Rows too short for a call each would have the number
-// repeated in a buffer first, which costs as much as the op.
+// add, sub, mul and div along rows that are too short for a call each: with one
+// number per row, as in x - x.mean(1, True), outer products and kron, or with
+// one row for all, as in x + bias. Else such an operand would be written out to
+// a buffer first, which costs as much as the op.
 // Thread-safety: reentrant.
 #ifndef HOLDFAST_KERNELS_CPU_ELEMENTWISE_ROWS_H_
 #define HOLDFAST_KERNELS_CPU_ELEMENTWISE_ROWS_H_
@@ -17,8 +18,8 @@ namespace holdfast {
 
 // Runs operand 0 = operand 1 `op` operand 2 of `walk`, all of type `type`;
 // false, with nothing done, if op, type or layout are of another kind.
-bool RunRowsWithNumbers(OpId op, DType type, const KernelContext& context,
-                        const StridedLoop& walk);
+bool RunShortRows(OpId op, DType type, const KernelContext& context,
+                  const StridedLoop& walk);
 
 }  // namespace holdfast
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows with one number per row, of every length that has a loop of its own and
-// of those beside them.
+// Rows with one number each or one row for all, of every length that has a loop
+// of its own and of those beside them.
 #include "kernels/cpu/elementwise_rows.h"
 
 #include <string>
@@ -58,7 +58,7 @@ void Check(DType type, const Dims& a_shape, const Dims& b_shape, int threads) {
   }
 }
 
-TEST(RowsWithNumbersTest, EveryLengthAndSide) {
+TEST(ShortRowsTest, EveryLengthAndSide) {
   for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt64}) {
     for (const int64_t n : {1, 15, 16, 17, 32, 100, 511, 512}) {
       if (type == DType::kInt64 && n > 17) continue;
@@ -66,17 +66,21 @@ TEST(RowsWithNumbersTest, EveryLengthAndSide) {
       Check(type, {1, 1, 7, 1}, {1, 1, 7, n}, 1);
       Check(type, {1, 1, 7, 1}, {1, 1, 1, n}, 1);  // an outer product
       Check(type, {3, 1, 5, 1}, {1, 2, 1, n}, 1);  // kron
+      Check(type, {1, 1, 7, n}, {1, 1, 1, n}, 1);  // a bias
+      Check(type, {3, 1, 1, n}, {3, 2, 5, n}, 1);
+      Check(type, {3, 1, 5, n}, {1, 2, 5, n}, 1);
       Check(type, {3, 2, 1, n}, {1, 2, 5, 1}, 1);
     }
   }
 }
 
-TEST(RowsWithNumbersTest, ThreadsBeginAnywhere) {
+TEST(ShortRowsTest, ThreadsBeginAnywhere) {
   Check(DType::kFloat32, {31, 1, 37, 1}, {1, 29, 1, 18}, 2);
   Check(DType::kFloat64, {31, 29, 37, 18}, {31, 1, 37, 1}, 2);
+  Check(DType::kFloat32, {31, 29, 37, 18}, {1, 29, 1, 18}, 2);
 }
 
-TEST(RowsWithNumbersTest, InPlaceAndTransposed) {
+TEST(ShortRowsTest, InPlaceAndTransposed) {
   const TestTensor x = Filled(DType::kFloat32, {50, 40}, 0);
   const std::vector<double> before = x.Values();
   const TestTensor column = Filled(DType::kFloat32, {50, 1}, 2);
