@@ -12,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/fast_exp.h"
 
@@ -23,6 +24,11 @@ namespace {
 template <typename T>
 inline constexpr int kSoftmaxLanes = 128 / sizeof(T);
 constexpr int64_t kSoftmaxCols = 64;
+// Rows up to this length would not fill the lanes: many of them are turned into
+// columns of a tile. That goes by the number of all rows, not of a thread's, so
+// that results are equal for any number of threads.
+constexpr int64_t kTurnedRow = 32;
+constexpr int64_t kManyRows = kSoftmaxCols;
 
 // Passes over NaN, which reaches the results through the sum.
 template <typename T>
@@ -111,7 +117,7 @@ template <typename T, bool kLog>
 struct SoftmaxColumnsBody {
   static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t n, int64_t stride,
                                  int64_t cols) {
-    T max[kSoftmaxCols], sum[kSoftmaxCols];
+    T max[kSoftmaxCols], sum[kSoftmaxCols] = {};
     for (int64_t j = 0; j < cols; ++j) {
       max[j] = in[j];
       sum[j] = 0;
@@ -128,7 +134,9 @@ struct SoftmaxColumnsBody {
         if constexpr (!kLog) out[i * stride + j] = e;
       }
     }
-    for (int64_t j = 0; j < cols; ++j) {
+    // All of them: the vector logarithm's last bits are not the scalar one's,
+    // and no result may depend on its place.
+    for (int64_t j = 0; j < kSoftmaxCols; ++j) {
       sum[j] = kLog ? std::log(sum[j]) : 1 / sum[j];
     }
     for (int64_t i = 0; i < n; ++i) {
@@ -190,8 +198,61 @@ struct SoftmaxBackwardColumnsBody {
   }
 };
 
+// Up to kSoftmaxCols rows of n <= kTurnedRow elements as columns. Those that
+// are missing are zeros, so that every tile goes through the same code.
+template <typename T>
+struct Tile {
+  T at[kTurnedRow * kSoftmaxCols];
+
+  HOLDFAST_INLINE void Load(const T* in, int64_t rows, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      T* column = at + i * kSoftmaxCols;
+      for (int64_t r = 0; r < rows; ++r) column[r] = in[r * n + i];
+      for (int64_t r = rows; r < kSoftmaxCols; ++r) column[r] = 0;
+    }
+  }
+  HOLDFAST_INLINE void Store(T* out, int64_t rows, int64_t n) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t i = 0; i < n; ++i) out[r * n + i] = at[i * kSoftmaxCols + r];
+    }
+  }
+};
+
+template <typename T, bool kLog>
+struct SoftmaxTurnedBody {
+  static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t rows, int64_t n) {
+    Tile<T> tile;
+    for (int64_t r = 0; r < rows; r += kSoftmaxCols) {
+      const int64_t count = std::min(rows - r, kSoftmaxCols);
+      tile.Load(in + r * n, count, n);
+      SoftmaxColumnsBody<T, kLog>::Run(tile.at, tile.at, n, kSoftmaxCols,
+                                       kSoftmaxCols);
+      tile.Store(out + r * n, count, n);
+    }
+    return 0;
+  }
+};
+
+template <typename T, bool kLog>
+struct SoftmaxBackwardTurnedBody {
+  static HOLDFAST_INLINE int Run(const T* grad, const T* y, T* out,
+                                 int64_t rows, int64_t n) {
+    Tile<T> grads, values;
+    for (int64_t r = 0; r < rows; r += kSoftmaxCols) {
+      const int64_t count = std::min(rows - r, kSoftmaxCols);
+      grads.Load(grad + r * n, count, n);
+      values.Load(y + r * n, count, n);
+      SoftmaxBackwardColumnsBody<T, kLog>::Run(grads.at, values.at, grads.at, n,
+                                               kSoftmaxCols, kSoftmaxCols);
+      grads.Store(out + r * n, count, n);
+    }
+    return 0;
+  }
+};
+
 struct Extents {
   int64_t outer = 1, n = 1, inner = 1;
+  bool turned() const { return n <= kTurnedRow && outer >= kManyRows; }
 };
 
 absl::Status SplitAt(const TensorSpec& spec, int64_t dim_attr, Extents* e) {
@@ -246,8 +307,13 @@ absl::Status Softmax(KernelContext& context, const Attrs& attrs,
     ForEachSlice(
         context, e,
         [&](int64_t first, int64_t rows) {
-          Vectorised<SoftmaxRowsBody<T, kLog>>(in + first * e.n,
-                                               out + first * e.n, rows, e.n);
+          const int64_t at = first * e.n;
+          if (e.turned()) {
+            Vectorised<SoftmaxTurnedBody<T, kLog>>(in + at, out + at, rows,
+                                                   e.n);
+          } else {
+            Vectorised<SoftmaxRowsBody<T, kLog>>(in + at, out + at, rows, e.n);
+          }
         },
         [&](int64_t at, int64_t cols) {
           Vectorised<SoftmaxColumnsBody<T, kLog>>(in + at, out + at, e.n,
@@ -282,8 +348,13 @@ absl::Status SoftmaxBackward(KernelContext& context, const Attrs& attrs,
         context, e,
         [&](int64_t first, int64_t rows) {
           const int64_t at = first * e.n;
-          Vectorised<SoftmaxBackwardRowsBody<T, kLog>>(grad + at, y + at,
-                                                       out + at, rows, e.n);
+          if (e.turned()) {
+            Vectorised<SoftmaxBackwardTurnedBody<T, kLog>>(grad + at, y + at,
+                                                           out + at, rows, e.n);
+          } else {
+            Vectorised<SoftmaxBackwardRowsBody<T, kLog>>(grad + at, y + at,
+                                                         out + at, rows, e.n);
+          }
         },
         [&](int64_t at, int64_t cols) {
           Vectorised<SoftmaxBackwardColumnsBody<T, kLog>>(

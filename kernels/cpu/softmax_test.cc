@@ -33,7 +33,8 @@ TEST(SoftmaxTest, EveryLayoutAndDimension) {
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
     const double tolerance = dtype == DType::kFloat32 ? 1e-6 : 1e-14;
     for (const Dims& size :
-         {Dims{3, 5, 10}, Dims{4, 70, 33}, Dims{2, 3, 130}, Dims{5, 1, 1}}) {
+         {Dims{3, 5, 10}, Dims{4, 70, 33}, Dims{2, 3, 130}, Dims{5, 1, 1},
+          Dims{3, 50, 10}, Dims{2, 64, 32}, Dims{7, 13, 1}}) {
       for (const TestTensor& x : Layouts(dtype, size[0], size[1], size[2])) {
         for (int64_t dim : {0, 1, 2}) {
           const AttrList attrs = {{"dim", AttrValue(dim)}};
