@@ -96,6 +96,32 @@ def lstm_cell(torch):
     return classifier(torch, Last(), torch.randn(16, 100, 64))
 
 
+def parts_of_sequence(torch):
+    """Written with x[t] instead of unbind: each step takes its part of x."""
+    x = torch.randn(200, 32, 64, requires_grad=True)
+
+    def step():
+        x.grad = None
+        state = torch.zeros(32, 64)
+        for t in range(200):
+            state = torch.tanh(state + x[t])
+        state.sum().backward()
+
+    return step
+
+
+def glu_and_loss(torch):
+    x = torch.randn(10000, 200, requires_grad=True)
+    target = torch.randn(10000, 100)
+    f = torch.nn.functional
+
+    def step():
+        x.grad = None
+        f.smooth_l1_loss(f.glu(x), target).backward()
+
+    return step
+
+
 def resnet18(torch):
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "models"))
     import resnet
@@ -130,9 +156,16 @@ PROGRAMS = {
     "transformer, 4 layers": transformer,
 }
 
+# Beside those of the mean.
+BESIDE = {
+    "tanh(state + x[t]), 200 steps": parts_of_sequence,
+    "glu + smooth_l1_loss": glu_and_loss,
+}
+
 # What recording adds: the difference of these two, over 1000.
 RECORDED, PLAIN = "1000 x mul, recorded", "1000 x mul, not recorded"
 PARTS = {RECORDED: forward(True), PLAIN: forward(False)}
+ALL = {**PROGRAMS, **BESIDE, **PARTS}
 
 
 def seconds_per_step(torch, make, windows):
@@ -165,7 +198,7 @@ def measure_here(name, ours, windows):
 
     if not ours:
         torch.set_num_threads(peer.threads())
-    print(json.dumps(seconds_per_step(torch, {**PROGRAMS, **PARTS}[name], windows)))
+    print(json.dumps(seconds_per_step(torch, ALL[name], windows)))
 
 
 def measure(name, windows, socket=None):
@@ -214,6 +247,9 @@ def main():
             r.add(name, own, "us", other, target_ratio=1.0)
         r.add_geometric_mean(target=0.9)
         if not args.only:
+            for name in BESIDE:
+                own, other = both(name)
+                r.add(name, own, "us", other, target_ratio=1.0)
             add_nodes(r, results, both)
     return r.finish(args)
 

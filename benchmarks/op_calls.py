@@ -197,7 +197,7 @@ def shaped(torch):
     image = torch.rand(16, 32, 28, 28)
     kernel, deep = torch.rand(64, 32, 3, 3), torch.rand(32, 1, 3, 3)
     signal, filters = torch.rand(16, 32, 256), torch.rand(64, 32, 5)
-    tokens = torch.rand(32, 128, 256)
+    tokens, others = torch.rand(32, 128, 256), torch.rand(32, 128, 256)
     weight, bias = torch.rand(256), torch.rand(256)
     matrix = torch.rand(512, 256)
     mean, spread = torch.zeros(32), torch.ones(32)
@@ -232,7 +232,10 @@ def shaped(torch):
         "layer_norm": lambda: f.layer_norm(tokens, (256,), weight, bias),
         "gelu": lambda: f.gelu(tokens),
         "silu": lambda: f.silu(tokens),
+        "glu": lambda: f.glu(tokens),
         "cross_entropy": lambda: f.cross_entropy(m, labels),
+        "mse_loss": lambda: f.mse_loss(tokens, others),
+        "smooth_l1_loss": lambda: f.smooth_l1_loss(tokens, others),
         "embedding": lambda: f.embedding(words, table),
         "attention": attention,
         "kron 32x32": lambda: torch.kron(m[:32, :32], m[:32, :32]),
