@@ -197,9 +197,18 @@ def tensordot(a, b, dims=2):
 def kron(input, other):
     """Kronecker product; the one of lower rank gets leading dimensions."""
     left, right = tuple(input.shape), tuple(other.shape)
-    rank = max(len(left), len(right))
-    left = (1,) * (rank - len(left)) + left
-    right = (1,) * (rank - len(right)) + right
+    rank = len(left)
+    if rank != len(right):
+        rank = max(rank, len(right))
+        left = (1,) * (rank - len(left)) + left
+        right = (1,) * (rank - len(right)) + right
+    if rank == 2:
+        rows, columns = left[0] * right[0], left[1] * right[1]
+        if right[1] >= _SHORT_ROW or rows * columns < _LARGE_KRON:
+            # As the last case, in a third less time where elements are few.
+            a = reshape(input, (left[0], 1, left[1], 1))
+            b = reshape(other, (1, right[0], 1, right[1]))
+            return reshape(_ops.mul(a, b), (rows, columns))
     shape = [a * b for a, b in zip(left, right)]
     if rank > 1 and right[-1] < _SHORT_ROW and math.prod(shape) >= _LARGE_KRON:
         # The last dimension written out in both: then a row of the result is
