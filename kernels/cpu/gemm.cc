@@ -161,6 +161,42 @@ template <typename T>
 struct TinyGemmBody {
   static HOLDFAST_INLINE int Run(const GemmCall<T>* call_pointer) {
     const GemmCall<T>& call = *call_pointer;
+    switch (call.n) {
+      case 1:
+        return FewColumns<1>(call);
+      case 2:
+        return FewColumns<2>(call);
+      case 3:
+        return FewColumns<3>(call);
+      case 4:
+        return FewColumns<4>(call);
+      default:
+        return AnyColumns(call);
+    }
+  }
+
+  // A row of c stays in registers: of a batch of rotations, say, the loops
+  // would cost more than the sums.
+  template <int kN>
+  static HOLDFAST_INLINE int FewColumns(const GemmCall<T>& call) {
+    for (int64_t i = 0; i < call.m; ++i) {
+      const T* a = call.a + i * call.a_row;
+      T* c = call.c + i * call.c_row;
+      T sums[kN] = {};
+      for (int64_t p = 0; p < call.k; ++p) {
+        const T factor = a[p * call.a_col];
+        const T* b = call.b + p * call.b_row;
+        for (int j = 0; j < kN; ++j) sums[j] += factor * b[j * call.b_col];
+      }
+      for (int j = 0; j < kN; ++j) {
+        if (call.bias != nullptr) sums[j] += call.bias[j * call.bias_stride];
+        c[j] = call.accumulate ? c[j] + sums[j] : sums[j];
+      }
+    }
+    return 0;
+  }
+
+  static HOLDFAST_INLINE int AnyColumns(const GemmCall<T>& call) {
     for (int64_t i = 0; i < call.m; ++i) {
       const T* a = call.a + i * call.a_row;
       T* c = call.c + i * call.c_row;
