@@ -68,6 +68,25 @@ TEST(JoinTest, CatOfLargeTensors) {
   }
 }
 
+// Element by element, in one pass where types and layouts are alike.
+TEST(JoinTest, CatOfPairs) {
+  for (const DType type :
+       {DType::kFloat32, DType::kInt64, DType::kUInt8, DType::kFloat64}) {
+    for (const int64_t n : {1, 7, 40000}) {
+      const TestTensor a = Random(type, {n, 1}, 1), b = Random(type, {n, 1}, 2);
+      for (const TestTensor& other :
+           {b, Random(DType::kFloat64, {n, 1}, 3),
+            Random(type, {1, n}, 4).Transpose(0, 1)}) {
+        const TestTensor got = Op(OpId::cat, Along(1), {a, other}, 2);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(got.Get(2 * i), a.Get(i));
+          ASSERT_EQ(got.Get(2 * i + 1), other.Get(i));
+        }
+      }
+    }
+  }
+}
+
 TEST(JoinTest, PadAndCrop) {
   for (DType dtype : kTypes) {
     for (const Dims& pad :
