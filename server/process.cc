@@ -139,10 +139,8 @@ absl::Status StartAgain(char** argv, const std::vector<std::string>& more) {
     all.push_back(const_cast<char*>(flag.c_str()));
   }
   all.push_back(nullptr);
-  // The next one's threads are to start as this one's did.
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // EndOfService's signals stay blocked: one that comes meanwhile waits for the
+  // next one's, which ends the daemon in order.
   execv("/proc/self/exe", all.data());
   return absl::InternalError(
       absl::StrCat("[process] starting again: ", strerror(errno)));

@@ -85,3 +85,16 @@ def test_it_survives_the_next_failure_too(fragile):
     holdfast.set_default_session(None)
     connect_again(fragile.shm_address).close()
     assert fragile.stop() == 0
+
+
+@pytest.mark.parametrize("pause", [0, 0.01, 0.05, 0.1, 0.2])
+def test_it_ends_in_order_at_any_moment_of_the_restart(fragile, pause):
+    session = connect_again(fragile.shm_address)
+    holdfast.set_default_session(session)
+    with pytest.raises(DataLossError, match="cosh"):
+        holdfast.ones(3).cosh().numpy()
+    time.sleep(pause)  # whichever moment it is, the end is the same
+    assert fragile.stop() == 0
+    holdfast.set_default_session(None)
+    with contextlib.suppress(HoldfastError):
+        session.close()
