@@ -79,7 +79,8 @@ class Connection {
 
   // ---- control
 
-  virtual absl::StatusOr<wire::StatsReply> Stats() = 0;
+  // `memory_of`: StatsRequest's.
+  virtual absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) = 0;
   // Ends the session, or with `keep` leaves it under its name.
   virtual absl::Status Goodbye(bool keep) = 0;
 };

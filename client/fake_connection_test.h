@@ -128,7 +128,7 @@ class FakeConnection final : public Connection {
   absl::StatusOr<MappedBytes> Locate(const wire::Place&) override {
     return absl::UnimplementedError("[memory] a fake shares no memory.");
   }
-  absl::StatusOr<wire::StatsReply> Stats() override {
+  absl::StatusOr<wire::StatsReply> Stats(uint64_t) override {
     return wire::StatsReply();
   }
   absl::Status Goodbye(bool) override {

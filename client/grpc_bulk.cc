@@ -137,14 +137,16 @@ absl::StatusOr<MappedBytes> GrpcConnection::Locate(const wire::Place&) {
   return NoSharedMemory();
 }
 
-absl::StatusOr<wire::StatsReply> GrpcConnection::Stats() {
+absl::StatusOr<wire::StatsReply> GrpcConnection::Stats(uint64_t memory_of) {
+  wire::StatsRequest request;
+  request.set_memory_of(memory_of);
   wire::StatsReply reply;
   absl::Status status = Retry([&](Stub& stub) {
     grpc::ClientContext context;
     Authorize(&context);
     context.set_deadline(
         absl::ToChronoTime(absl::Now() + absl::Seconds(timeout_seconds_)));
-    return stub.Stats(&context, wire::StatsRequest(), &reply);
+    return stub.Stats(&context, request, &reply);
   });
   if (!status.ok()) return status;
   return reply;

@@ -55,7 +55,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   void Discard(uint64_t download) override;
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
-  absl::StatusOr<wire::StatsReply> Stats() override;
+  absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
   absl::Status Goodbye(bool keep) override;
 
  private:

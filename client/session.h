@@ -277,12 +277,14 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::Status Close(bool keep) = 0;
   // The session's peak of memory in use starts again, after what was sent.
   virtual absl::Status ResetPeakMemory() = 0;
+  // Memory kept for reuse goes back to the device, after what was sent.
+  virtual absl::Status ReleaseMemory() = 0;
   // Its number in Stats.
   virtual uint64_t id() const = 0;
   // Names the session in errors and in the daemon's log.
   virtual const std::string& trace_id() const = 0;
-  // Serialized wire::StatsReply.
-  virtual absl::StatusOr<std::string> Stats() = 0;
+  // Serialized wire::StatsReply; `memory`: with this session's blocks.
+  virtual absl::StatusOr<std::string> Stats(bool memory) = 0;
 
   virtual const std::string& transport() const = 0;  // "shm" or "grpc"
   virtual const std::string& address() const = 0;

@@ -295,6 +295,28 @@ absl::Status SessionCore::ResetPeakMemory() {
   return SendCommand(command);
 }
 
+absl::Status SessionCore::ReleaseMemory() {
+  if (!usable()) return Unusable();
+  wire::Command command;
+  command.mutable_release_memory();
+  std::lock_guard<std::mutex> lock(mutex_);
+  return SendCommand(command);
+}
+
+absl::Status SessionCore::SendNumerics() {
+  const NumericsChoice choice = g_numerics.load(std::memory_order_relaxed);
+  wire::Command command;
+  wire::SetNumerics* wish = command.mutable_set_numerics();
+  wish->set_matmul_tf32(choice & kMatmulTf32);
+  wish->set_conv_float32(!(choice & kConvTf32));
+  wish->set_deterministic(choice & kDeterministic);
+  wish->set_benchmark(choice & kBenchmark);
+  wish->set_without_cudnn(choice & kWithoutCudnn);
+  absl::Status status = SendCommand(command);
+  if (status.ok()) numerics_ = choice;
+  return status;
+}
+
 absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
   if (!usable()) return Unusable();
   if (tensor) {
@@ -388,14 +410,15 @@ absl::Status SessionCore::Close(bool keep) {
   return status;
 }
 
-absl::StatusOr<std::string> SessionCore::Stats() {
+absl::StatusOr<std::string> SessionCore::Stats(bool memory) {
   if (!usable()) return Unusable();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     absl::Status status = SendReleases();
     if (!status.ok()) return status;
   }
-  absl::StatusOr<wire::StatsReply> reply = connection_->Stats();
+  absl::StatusOr<wire::StatsReply> reply =
+      connection_->Stats(memory ? id() : 0);
   if (!reply.ok()) return reply.status();
   return reply->SerializeAsString();
 }

@@ -32,6 +32,7 @@
 #include "client/connection.h"
 #include "client/export_hold.h"
 #include "client/fork_guard.h"
+#include "client/numerics.h"
 #include "client/session.h"
 #include "proto/profile_clock.h"
 
@@ -129,9 +130,10 @@ class SessionCore final : public Session {
   std::vector<std::pair<std::string, Tensor>> Kept() override;
   absl::Status Close(bool keep) override;
   absl::Status ResetPeakMemory() override;
+  absl::Status ReleaseMemory() override;
   uint64_t id() const override { return hello_.session_id(); }
   const std::string& trace_id() const override { return hello_.trace_id(); }
-  absl::StatusOr<std::string> Stats() override;
+  absl::StatusOr<std::string> Stats(bool memory) override;
 
   const std::string& transport() const override { return transport_; }
   const std::string& address() const override { return address_; }
@@ -197,6 +199,11 @@ class SessionCore final : public Session {
   absl::Status SendCommand(const wire::Command& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendReleases() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the daemon the choice of now, for the op that is sent next.
+  absl::Status SendNumerics() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NumericsChanged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return g_numerics.load(std::memory_order_relaxed) != numerics_;
+  }
   // One more command that the server counts.
   void CountOp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     op_sequence_.store(op_sequence_.load(std::memory_order_relaxed) + 1,
@@ -390,6 +397,8 @@ class SessionCore final : public Session {
   std::mutex mutex_;  // a third of absl::Mutex's price when it is free
   BatchWriter writer_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_handle_ ABSL_GUARDED_BY(mutex_);
+  // What the daemon was told last.
+  NumericsChoice numerics_ ABSL_GUARDED_BY(mutex_) = kDefaultNumerics;
   std::vector<uint64_t> releases_ ABSL_GUARDED_BY(mutex_);
   bool attending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, KeptEntry> kept_ ABSL_GUARDED_BY(mutex_);

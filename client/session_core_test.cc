@@ -97,6 +97,34 @@ TEST_F(SessionCoreTest, NamesOutputsAndSendsTheOp) {
   EXPECT_FALSE(call.record());
 }
 
+// The choice is the process's: the daemon hears of it before the next op.
+TEST_F(SessionCoreTest, ChangedNumericsGoBeforeTheNextOp) {
+  const Tensor a = Leaf({2, 2});
+  const Tensor b = Call(OpId::exp, {a});
+  const Tensor root = Call(OpId::sum, {b});
+  peer_->TakeSent();
+  g_numerics = kMatmulTf32 | kBenchmark | kWithoutCudnn;
+  const Tensor c = Call(OpId::neg, {a});
+  std::vector<wire::Command> sent = peer_->TakeSent();
+  ASSERT_EQ(sent.size(), 2u);
+  const wire::SetNumerics wish = sent[0].set_numerics();
+  EXPECT_TRUE(wish.matmul_tf32() && wish.conv_float32() && wish.benchmark() &&
+              wish.without_cudnn());
+  EXPECT_FALSE(wish.deterministic());
+  EXPECT_TRUE(sent[1].has_op());
+  Call(OpId::neg, {a});
+  for (const wire::Command& command : peer_->TakeSent()) {
+    EXPECT_FALSE(command.has_set_numerics());
+  }
+  g_numerics = kDefaultNumerics;
+  EXPECT_TRUE(Backward(root).ok());
+  sent = peer_->TakeSent();
+  ASSERT_GE(sent.size(), 2u);
+  EXPECT_TRUE(sent[0].has_set_numerics());
+  EXPECT_FALSE(sent[0].set_numerics().conv_float32());
+  EXPECT_TRUE(sent[1].has_backward());
+}
+
 TEST_F(SessionCoreTest, ShapeErrorsAreToldAtTheCallAndSendNothing) {
   const Tensor a = Put({2, 3}), b = Put({4, 5});
   peer_->TakeSent();
@@ -151,7 +179,7 @@ TEST_F(SessionCoreTest, ManyThreadsShareOneStream) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(session_->Stats().ok());  // sends what is pending
+  EXPECT_TRUE(session_->Stats(false).ok());  // sends what is pending
   std::set<uint64_t> outputs, releases;
   for (const wire::Command& command : peer_->TakeSent()) {
     for (uint64_t handle : command.release()) {

@@ -326,7 +326,9 @@ bool SessionCore::PrepareUserCode(bool has_turn, BackwardPlan* plan) {
 }
 
 absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
-  absl::Status status = SendCommand(plan.command);
+  absl::Status status;
+  if (NumericsChanged()) status = SendNumerics();
+  if (status.ok()) status = SendCommand(plan.command);
   if (!status.ok()) return status;
   CountOp();
   Note(ProfiledKind::kBackward, op_sequence_.load(std::memory_order_relaxed),

@@ -107,6 +107,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
           "you want the inplace to be tracked). Got ",
           inputs[0]->spec().ToString(), "."));
     }
+    if (ABSL_PREDICT_FALSE(NumericsChanged())) {
+      status = SendNumerics();
+      if (!status.ok()) return status;
+    }
     if (ABSL_PREDICT_FALSE(unpack != nullptr) && needs_grad) {
       wire::Command command;
       command.mutable_pack_saved()->set_code(Register(*unpack));

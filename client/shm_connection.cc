@@ -319,9 +319,9 @@ absl::StatusOr<MappedBytes> ShmConnection::Locate(const wire::Place& place) {
 
 // ---- control
 
-absl::StatusOr<wire::StatsReply> ShmConnection::Stats() {
+absl::StatusOr<wire::StatsReply> ShmConnection::Stats(uint64_t memory_of) {
   wire::LocalRequest request;
-  request.mutable_stats();
+  request.mutable_stats()->set_memory_of(memory_of);
   absl::StatusOr<wire::LocalReply> reply = socket_->Call(request, Deadline());
   if (!reply.ok()) return reply.status();
   return std::move(*reply->mutable_stats());

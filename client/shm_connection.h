@@ -46,7 +46,7 @@ class ShmConnection final : public Connection {
   void Discard(uint64_t) override {}
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
-  absl::StatusOr<wire::StatsReply> Stats() override;
+  absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
   absl::Status Goodbye(bool keep) override;
 
  private:

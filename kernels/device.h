@@ -14,6 +14,7 @@
 #ifndef HOLDFAST_KERNELS_DEVICE_H_
 #define HOLDFAST_KERNELS_DEVICE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +25,18 @@
 #include "absl/types/span.h"
 #include "kernels/device_memory.h"
 #include "kernels/kernel.h"
+#include "kernels/numerics.h"
 
 namespace holdfast {
+
+// What a program may ask about a GPU; of other devices nothing is known.
+struct DeviceProperties {
+  std::string name;  // "NVIDIA H200"
+  int index = 0;
+  int major = 0, minor = 0;  // compute capability
+  int multi_processors = 0;
+  uint64_t total_bytes = 0;
+};
 
 class Device {
  public:
@@ -34,6 +45,17 @@ class Device {
   virtual absl::string_view name() const = 0;  // "cpu"
   // For the log: "NVIDIA H200, 140 GiB, compute capability 9.0".
   virtual std::string description() const = 0;
+  // Without a name: there is nothing to tell.
+  virtual DeviceProperties properties() const { return {}; }
+  // Memory that nobody has taken, of all processes together; any thread.
+  virtual uint64_t FreeBytes() const { return 0; }
+  // Launches that were done as parts of recordings so far, and those of them
+  // that were one kernel with others; any thread.
+  struct ReplayCounts {
+    uint64_t replayed = 0;
+    uint64_t fused = 0;
+  };
+  virtual ReplayCounts replay_counts() const { return {}; }
   // Ops that have no kernel here: the host's runs them, after copies.
   virtual std::vector<std::string> missing_ops() const { return {}; }
   // Whether host code reads and writes device memory, once the work that uses
@@ -55,10 +77,12 @@ class Device {
   virtual absl::StatusOr<StreamId> CreateStream() = 0;
   // Waits for what is enqueued.
   virtual void DestroyStream(StreamId stream) = 0;
+  // For the ops that are launched on the stream from now on. Devices that have
+  // nothing to choose pass over it.
+  virtual void SetNumerics(StreamId /*stream*/, const Numerics& /*numerics*/) {}
 
   // Enqueues one kernel; views, specs and attributes may go when it returns.
-  // An op that checks its data (kChecksData, and bernoulli and poisson)
-  // returns its verdict; other errors
+  // An op that checks its data (kChecksData) returns its verdict; other errors
   // that are known at once (a kernel that is missing, no scratch memory) are
   // returned as well, later ones are the stream's status.
   virtual absl::Status Launch(StreamId stream, PhiloxState philox,

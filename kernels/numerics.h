@@ -17,6 +17,8 @@ struct Numerics {
   bool deterministic = false;
   // Time the algorithms of a convolution when it is first met.
   bool benchmark = false;
+  // Let cuDNN compute what it can; if not, own kernels do.
+  bool cudnn = true;
 };
 
 }  // namespace holdfast

@@ -47,6 +47,8 @@ enum OpFlags : uint32_t {
   kAnyDType = 1u << 13,   // its kernel stores every dtype itself (moves or
                           // converts elements); for others the device widens
                           // 16-bit floats and narrow integers around it
+  kReadsRandomState = 1u << 14,  // the result says where the session's Philox
+                                 // stream is; draws nothing
 };
 
 enum class ParamKind : uint8_t {

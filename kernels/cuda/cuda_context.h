@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "kernels/kernel.h"
+#include "kernels/numerics.h"
 
 namespace holdfast {
 
@@ -41,6 +42,8 @@ class CudaContext : public KernelContext {
   virtual absl::Status FillBytes(void* device, uint8_t value, size_t bytes) = 0;
   // Whether the last launch was accepted.
   virtual absl::Status LaunchStatus() = 0;
+
+  Numerics numerics;  // of the session whose op runs
 };
 
 inline CudaContext& Cuda(KernelContext& context) {

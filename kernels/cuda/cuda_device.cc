@@ -48,6 +48,17 @@ absl::Status NoDriver(cudaError_t error) {
   return CudaStatus(error, "cudaGetDeviceCount");
 }
 
+DeviceProperties Tell(int index, const cudaDeviceProp& properties) {
+  DeviceProperties told;
+  told.name = properties.name;
+  told.index = index;
+  told.major = properties.major;
+  told.minor = properties.minor;
+  told.multi_processors = properties.multiProcessorCount;
+  told.total_bytes = properties.totalGlobalMem;
+  return told;
+}
+
 // Segments of one session.
 class CudaMemory final : public DeviceMemory {
  public:
@@ -126,9 +137,18 @@ absl::StatusOr<OpenedDevice> CudaDevice::Open(const DeviceOptions& options) {
         cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   }
   if (error != cudaSuccess) return CudaStatus(error, "the memory pool");
-  std::unique_ptr<CudaDevice> device(new CudaDevice(options, description));
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(options, description, Tell(options.index, properties)));
   Recorder* const recorder = device.get();
   return OpenedDevice{std::move(device), recorder};
+}
+
+uint64_t CudaDevice::FreeBytes() const {
+  Use();
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) return free;
+  cudaGetLastError();  // told by nothing, and not by the next launch either
+  return 0;
 }
 
 std::vector<std::string> CudaDevice::missing_ops() const {
@@ -171,6 +191,10 @@ void CudaDevice::DestroyStream(StreamId stream) {
   streams_.erase(it);
 }
 
+void CudaDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
+  Find(stream)->numerics = numerics;
+}
+
 std::shared_ptr<CudaStream> CudaDevice::Find(StreamId stream) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = streams_.find(stream);
@@ -186,6 +210,7 @@ absl::Status CudaDevice::Launch(StreamId stream, PhiloxState philox,
   // After a failure nothing runs any more: the first error is the one to tell.
   if (absl::Status s = on->status(); !s.ok()) return s;
   on->philox = philox;
+  libraries_.numerics = on->numerics;
   on->NoteOp(attrs.schema().name.c_str());
   absl::Status status = RunCudaOp(*on, attrs, inputs, outputs);
   on->carried = nullptr;

@@ -28,6 +28,8 @@ class CudaDevice final : public Device, public Recorder {
 
   absl::string_view name() const override { return "cuda"; }
   std::string description() const override { return description_; }
+  DeviceProperties properties() const override { return properties_; }
+  uint64_t FreeBytes() const override;
   std::vector<std::string> missing_ops() const override;
   bool host_memory() const override { return false; }
   absl::Status health() const override { return health_.status(); }
@@ -38,6 +40,7 @@ class CudaDevice final : public Device, public Recorder {
 
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;
+  void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
   absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
@@ -69,9 +72,11 @@ class CudaDevice final : public Device, public Recorder {
   void Use() const { cudaSetDevice(index_); }
 
  private:
-  CudaDevice(const DeviceOptions& options, std::string description)
+  CudaDevice(const DeviceOptions& options, std::string description,
+             DeviceProperties properties)
       : index_(options.index),
         description_(std::move(description)),
+        properties_(std::move(properties)),
         health_(options.on_lost),
         host_(options.make_host(options.threads)) {}
   // Null where the stream was destroyed.
@@ -79,6 +84,7 @@ class CudaDevice final : public Device, public Recorder {
 
   const int index_;
   const std::string description_;
+  const DeviceProperties properties_;
   DeviceHealth health_;  // these three outlive the streams
   const std::unique_ptr<Device> host_;
   CudaLibraries libraries_;

@@ -132,7 +132,7 @@ DnnConvolutions* CudaLibraries::convolutions() {
     const char* wish = getenv("HOLDFAST_CUDNN");
     return wish != nullptr && absl::string_view(wish) == "off";
   }();
-  if (off || !dnn().ok()) return nullptr;
+  if (off || !numerics.cudnn || !dnn().ok()) return nullptr;
   if (convolutions_ == nullptr) {
     convolutions_ = std::make_unique<DnnConvolutions>(dnn_);
   }

@@ -12,7 +12,9 @@
 #include <cublasLt.h>
 #include <cudnn_graph.h>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +69,11 @@ struct DnnLibrary {
 
 class DnnConvolutions;  // kernels/cuda/dnn_convolution.h
 
+// What cuBLASLt chooses a product's algorithm by, and its choices so far:
+// choosing takes longer than a small product.
+using BlasKey = std::array<int64_t, 15>;
+using BlasChoices = std::map<BlasKey, cublasLtMatmulAlgo_t>;
+
 class CudaLibraries {
  public:
   CudaLibraries();
@@ -76,13 +83,14 @@ class CudaLibraries {
 
   // The library, opened; the same answer every time.
   absl::StatusOr<const BlasLibrary*> blas();
+  BlasChoices& blas_choices() { return blas_choices_; }
   absl::StatusOr<const DnnLibrary*> dnn();
   // cuDNN's convolutions; null where it is missing or switched off
-  // (HOLDFAST_CUDNN=off), for own kernels take its place.
+  // (HOLDFAST_CUDNN=off, Numerics::cudnn): own kernels take its place.
   DnnConvolutions* convolutions();
 
-  // What they may do to results.
-  const Numerics numerics;
+  // What they may do to the results of the op that runs.
+  Numerics numerics;
   // Counts the times that plans were thrown away, with the kernels that a
   // recording may have of them.
   uint64_t plans_dropped() const;
@@ -91,6 +99,7 @@ class CudaLibraries {
   bool blas_tried_ = false, dnn_tried_ = false;
   absl::Status blas_status_, dnn_status_;
   BlasLibrary blas_;
+  BlasChoices blas_choices_;
   DnnLibrary dnn_;
   std::unique_ptr<DnnConvolutions> convolutions_;
 };

@@ -9,7 +9,15 @@ format, a list of (field number, type, bytes).
 
 import struct
 
-# field number -> (name, kind); a dict is a repeated message.
+# field number -> (name, kind); a dict is a repeated message, list repeated integers.
+_SEGMENT = {
+    1: ("id", int),
+    2: ("bytes", int),
+    3: ("small", bool),
+    4: ("block_bytes", list),
+    5: ("block_requested", list),
+    6: ("block_states", list),
+}
 _SESSION = {
     1: ("id", int),
     2: ("name", str),
@@ -27,6 +35,19 @@ _SESSION = {
     14: ("trace_id", str),
     15: ("refused_allocations", int),
     16: ("user", str),
+    30: ("peak_bytes_held", int),
+    31: ("allocations", int),
+    32: ("segments", int),
+    33: ("memory", _SEGMENT),
+}
+_DEVICE = {
+    1: ("name", str),
+    2: ("index", int),
+    3: ("major", int),
+    4: ("minor", int),
+    5: ("multi_processors", int),
+    6: ("total_bytes", int),
+    7: ("free_bytes", int),
 }
 _OP = {
     1: ("name", str),
@@ -45,6 +66,9 @@ _REPLY = {
     21: ("published_bytes", int),
     22: ("state_bytes", int),
     23: ("state_bytes_loaded", int),
+    30: ("device_properties", _DEVICE),
+    31: ("replayed_launches", int),
+    32: ("fused_launches", int),
 }
 
 
@@ -79,6 +103,14 @@ def _fields(data):
         yield key >> 3, value
 
 
+def _integers(data):
+    at, values = 0, []
+    while at < len(data):
+        value, at = _varint(data, at)
+        values.append(value)
+    return values
+
+
 def _message(data, fields):
     message = {
         name: [] if isinstance(kind, dict) else kind() for name, kind in fields.values()
@@ -91,6 +123,8 @@ def _message(data, fields):
             message[name].append(_message(value, kind))
         elif kind is float:
             message[name] = struct.unpack("<d", value)[0]
+        elif kind is list:
+            message[name] += _integers(value)
         elif kind is str:
             message[name] = value.decode("utf-8", "replace")
         else:

@@ -11,10 +11,11 @@ from holdfast import _C, _stats
 from holdfast._registry import function
 
 
-def _mine():
+def _mine(blocks=False):
     session = _C.default_session()
     session.synchronize()
-    for stats in _stats.parse(session._stats())["sessions"]:
+    told = session._memory_stats() if blocks else session._stats()
+    for stats in _stats.parse(told)["sessions"]:
         if stats["id"] == session.id:
             return stats
     raise RuntimeError("the daemon does not list this session")
@@ -39,7 +40,79 @@ def memory_reserved(device=None):
     return stats["bytes_in_use"] + stats["bytes_cached"]
 
 
+def max_memory_reserved(device=None):
+    """The most that memory_reserved() was since the last reset."""
+    return _mine()["peak_bytes_held"]
+
+
+def empty_cache():
+    """Gives memory that the session keeps for reuse back to the device, once what
+    was submitted is done. Rarely needed: under pressure the daemon does it."""
+    session = _C.current_session()
+    if session is not None:
+        session._release_memory()
+
+
+def memory_stats(device=None):
+    """The session's figures, a dict by PyTorch's keys: bytes allocated and reserved,
+    now (`current`) and at most (`peak`), segments and allocations."""
+    mine = _mine()
+    reserved = mine["bytes_in_use"] + mine["bytes_cached"]
+    return {
+        "allocated_bytes.all.current": mine["bytes_in_use"],
+        "allocated_bytes.all.peak": mine["peak_bytes_in_use"],
+        "reserved_bytes.all.current": reserved,
+        "reserved_bytes.all.peak": mine["peak_bytes_held"],
+        "inactive_split_bytes.all.current": mine["bytes_cached"],
+        "segment.all.current": mine["segments"],
+        "allocation.all.allocated": mine["allocations"],
+        "num_ooms": mine["refused_allocations"],
+    }
+
+
+_STATES = ("inactive", "active_allocated", "active_pending_free")
+
+
+def _blocks(segment, address):
+    columns = (segment[f"block_{name}"] for name in ("bytes", "requested", "states"))
+    for size, requested, state in zip(*columns, strict=True):
+        yield {
+            "address": address,
+            "size": size,
+            "requested_size": requested,
+            "state": _STATES[state],
+        }
+        address += size
+
+
+def _segment(segment):
+    # Where it lies is the daemon's own affair: addresses are those of a session whose
+    # segments are numbered, each far from the next.
+    address = segment["id"] << 40
+    blocks = list(_blocks(segment, address))
+    sizes = {name: 0 for name in _STATES}
+    for block in blocks:
+        sizes[block["state"]] += block["size"]
+    return {
+        "device": 0,
+        "address": address,
+        "total_size": segment["bytes"],
+        "allocated_size": sizes["active_allocated"],
+        "active_size": segment["bytes"] - sizes["inactive"],
+        "stream": 0,
+        "segment_type": "small" if segment["small"] else "large",
+        "blocks": blocks,
+    }
+
+
+def memory_snapshot():
+    """The session's segments of device memory, each a dict by PyTorch's keys with the
+    blocks that tile it, in order: sizes in bytes, `state` "active_allocated",
+    "inactive" (kept for reuse) or "active_pending_free"."""
+    return [_segment(segment) for segment in _mine(blocks=True)["memory"]]
+
+
 @function
 def reset_peak_memory_stats(device=None):
-    """max_memory_allocated() starts again from what is in use now."""
+    """max_memory_allocated() and max_memory_reserved() start again from now."""
     _C.default_session()._reset_peak_memory()

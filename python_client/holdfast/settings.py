@@ -10,11 +10,10 @@ depend on their number, and every algorithm is deterministic.
 
 import os
 
-from holdfast import _C
+from holdfast import _C, _numerics
 from holdfast._device import device as _device
 from holdfast._registry import function
 
-_deterministic = False
 _PRECISIONS = ("highest", "high", "medium")
 _precision = "highest"
 
@@ -36,31 +35,36 @@ def set_num_threads(n):
 
 @function
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Notes the wish; every algorithm is deterministic."""
-    global _deterministic
-    _deterministic = bool(mode)
+    """Lets a GPU use only algorithms whose results repeat bit by bit, as a CPU's
+    always do."""
+    _numerics.put("deterministic_algorithms", bool(mode))
 
 
 @function
 def are_deterministic_algorithms_enabled():
     """What use_deterministic_algorithms() was told."""
-    return _deterministic
+    return _numerics.get("deterministic_algorithms")
 
 
 @function
 def set_float32_matmul_precision(precision):
-    """Notes "highest", "high" or "medium"; a product has its type's precision."""
+    """With "high" or "medium" a GPU may round float32 factors of matrix products to
+    TF32; "highest", at first, keeps them. RuntimeError for another word."""
     global _precision
     if precision not in _PRECISIONS:
         raise RuntimeError(
             f"precision must be one of {_PRECISIONS}. Got {precision!r}."
         )
     _precision = precision
+    _numerics.put("matmul_tf32", precision != "highest")
 
 
 @function
 def get_float32_matmul_precision():
-    """What set_float32_matmul_precision() was told."""
+    """What set_float32_matmul_precision() was told; "high" or "highest" where
+    backends.cuda.matmul.allow_tf32 has changed it since."""
+    if _numerics.get("matmul_tf32") == (_precision == "highest"):
+        return "high" if _numerics.get("matmul_tf32") else "highest"
     return _precision
 
 

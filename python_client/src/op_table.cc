@@ -119,6 +119,7 @@ constexpr std::pair<OpFlags, const char*> kFlagNames[] = {
     {kLoadsOnce, "loads_once"},
     {kComplex, "complex"},
     {kAnyDType, "any_dtype"},
+    {kReadsRandomState, "reads_random_state"},
 };
 
 PyObject* FlagList(const OpSchema& schema) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "client/numerics.h"
 #include "python_client/src/admin_binding.h"
 #include "python_client/src/default_session.h"
 #include "python_client/src/errors.h"
@@ -105,15 +106,23 @@ PyObject* SessionKept(PyObject* self, PyObject*) {
   return dict.release();
 }
 
-PyObject* SessionStats(PyObject* self, PyObject*) {
+PyObject* Stats(PyObject* self, bool memory) {
   absl::StatusOr<std::string> stats;
   {
     ScopedGilRelease unlocked;
-    stats = SessionOf(self).Stats();
+    stats = SessionOf(self).Stats(memory);
   }
   if (!stats.ok()) return RaiseStatus(stats.status());
   return PyBytes_FromStringAndSize(stats->data(),
                                    static_cast<Py_ssize_t>(stats->size()));
+}
+
+PyObject* SessionStats(PyObject* self, PyObject*) {
+  return Stats(self, /*memory=*/false);
+}
+
+PyObject* SessionMemory(PyObject* self, PyObject*) {
+  return Stats(self, /*memory=*/true);
 }
 
 PyObject* SessionStartProfile(PyObject* self, PyObject* args) {
@@ -199,6 +208,12 @@ PyObject* ResetPeakMemory(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* ReleaseMemory(PyObject* self, PyObject*) {
+  const absl::Status status = SessionOf(self).ReleaseMemory();
+  if (!status.ok()) return RaiseStatus(status);
+  Py_RETURN_NONE;
+}
+
 PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(SessionOf(self).id());
 }
@@ -227,7 +242,9 @@ PyMethodDef g_methods[] = {
      "Keeps a tensor under a name for a later client; None drops it."},
     {"kept", SessionKept, METH_NOARGS, "Kept tensors by name."},
     {"_reset_peak_memory", ResetPeakMemory, METH_NOARGS, nullptr},
+    {"_release_memory", ReleaseMemory, METH_NOARGS, nullptr},
     {"_stats", SessionStats, METH_NOARGS, nullptr},
+    {"_memory_stats", SessionMemory, METH_NOARGS, nullptr},
     {"_start_profile", SessionStartProfile, METH_VARARGS, nullptr},
     {"_stop_profile", SessionStopProfile, METH_NOARGS, nullptr},
     {"__enter__", Enter, METH_NOARGS, nullptr},
@@ -347,6 +364,21 @@ PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
   Py_RETURN_NONE;
 }
 
+// set_numerics(matmul_tf32, conv_tf32, deterministic, benchmark, cudnn)
+PyObject* SetNumericsFunction(PyObject*, PyObject* args) {
+  int matmul = 0, conv = 0, deterministic = 0, benchmark = 0, cudnn = 0;
+  if (!PyArg_ParseTuple(args, "ppppp", &matmul, &conv, &deterministic,
+                        &benchmark, &cudnn)) {
+    return nullptr;
+  }
+  client::g_numerics.store((matmul ? client::kMatmulTf32 : 0) |
+                           (conv ? client::kConvTf32 : 0) |
+                           (deterministic ? client::kDeterministic : 0) |
+                           (benchmark ? client::kBenchmark : 0) |
+                           (cudnn ? 0 : client::kWithoutCudnn));
+  Py_RETURN_NONE;
+}
+
 }  // namespace
 
 bool AddSessionType(PyObject* module) {
@@ -396,6 +428,11 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
                         "The default session; connects on first use."});
   functions->push_back({"current_session", CurrentSessionFunction, METH_NOARGS,
                         "The default session, or None before the first use."});
+  functions->push_back(
+      {"set_numerics", SetNumericsFunction, METH_VARARGS,
+       "set_numerics(matmul_tf32, conv_tf32, deterministic, benchmark, cudnn, "
+       "/)\n"
+       "--\n\nWhat a GPU may do to the results of the ops that follow."});
   functions->push_back({"check_device", CheckDeviceFunction, METH_O, nullptr});
   functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
   functions->push_back(

@@ -118,6 +118,14 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
     case v1::Command::kResetPeakMemory:
       memory_.ResetPeak();
       return absl::OkStatus();
+    case v1::Command::kReleaseMemory:
+      memory_.ReleaseCached();
+      guard_.ReleaseCached();
+      if (staging_) staging_->memory().ReleaseCached();
+      return absl::OkStatus();
+    case v1::Command::kSetNumerics:
+      SetNumerics(command.set_numerics());
+      return absl::OkStatus();
     case v1::Command::kProfile:
       return ApplyProfile(command.profile());
     case v1::Command::kOpen:
@@ -128,6 +136,16 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return absl::OkStatus();  // releases only
   }
   return ProtocolError("unknown command");
+}
+
+void Executor::SetNumerics(const v1::SetNumerics& wish) {
+  Numerics numerics;
+  numerics.matmul_tf32 = wish.matmul_tf32();
+  numerics.conv_tf32 = !wish.conv_float32();
+  numerics.deterministic = wish.deterministic();
+  numerics.benchmark = wish.benchmark();
+  numerics.cudnn = !wish.without_cudnn();
+  device_->SetNumerics(options_.stream, numerics);
 }
 
 absl::Status Executor::Promise(uint64_t first, int count) {
@@ -422,6 +440,7 @@ absl::StatusOr<MemorySegment> Executor::FindSegment(uint64_t id) const {
 
 void Executor::Reattach(bool local) {
   DropHandles();
+  SetNumerics({});
   // From now on, since the former client may have the memory mapped for ever.
   if (local && device_->host_memory()) runner_.set_guard(&guard_);
   local_ = local;

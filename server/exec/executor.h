@@ -168,6 +168,7 @@ class Executor {
   absl::Status ApplyBackwardAnswer(const v1::BackwardAnswer& answer);
   absl::Status ApplyRead(const v1::Read& read);
   absl::Status ApplyKeep(const v1::Keep& keep);
+  void SetNumerics(const v1::SetNumerics& wish);
 
   // ---- executor_sharing.cc
   absl::Status ApplyOpen(const v1::Open& open);

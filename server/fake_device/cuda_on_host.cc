@@ -80,6 +80,9 @@ class CudaOnHost final : public Device {
   void UnpinHost(void*) override {}
   absl::StatusOr<StreamId> CreateStream() override { return 0; }
   void DestroyStream(StreamId) override {}
+  void SetNumerics(StreamId, const Numerics& numerics) override {
+    context_.numerics = numerics;
+  }
 
   absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,

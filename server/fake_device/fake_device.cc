@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/owned_views.h"
-#include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "server/fake_device/fake_stream.h"
 #include "server/memory/host_memory.h"
@@ -24,12 +23,6 @@ void* ToDevice(void* host) {
 }
 void* ToHost(const void* device) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(device) ^ kOffset);
-}
-
-// Whether the kernel's verdict depends on elements.
-bool ChecksData(const OpSchema& op) {
-  return op.has(kChecksData) || op.id == OpId::bernoulli ||
-         op.id == OpId::poisson;
 }
 
 constexpr int kPointBits = 40;  // of a point's count; above it the stream
@@ -107,8 +100,23 @@ void FakeDevice::DestroyStream(StreamId stream) {
   if (it == streams_.end()) return;
   last = std::move(it->second);
   streams_.erase(it);
+  numerics_.erase(stream);
   const auto end = recordings_.lower_bound({stream + 1, 0});
   recordings_.erase(recordings_.lower_bound({stream, 0}), end);
+}
+
+void FakeDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
+  Find(stream)->Enqueue([numerics](Device& cpu) {
+    cpu.SetNumerics(0, numerics);
+    return absl::OkStatus();
+  });
+  std::lock_guard<std::mutex> lock(mutex_);
+  numerics_[stream] = numerics;
+}
+
+Numerics FakeDevice::numerics(StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return numerics_[stream];
 }
 
 std::shared_ptr<FakeStream> FakeDevice::Find(StreamId stream) {
@@ -132,7 +140,7 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
     return cpu.Launch(0, philox, attrs, in->get(), out->get());
   };
   if (Note(stream, attrs.schema(), &task)) return absl::OkStatus();
-  if (ChecksData(attrs.schema())) {
+  if (attrs.schema().has(kChecksData)) {
     on->WaitFor(on->enqueued());
     return on->cpu().Launch(0, philox, attrs, in->get(), out->get());
   }
@@ -191,7 +199,9 @@ bool FakeDevice::Note(StreamId stream, const OpSchema& op,
     return false;
   }
   // A GPU's stream has no answers while it notes, and its kernels no host.
-  if (ChecksData(op) || op.name == unrecordable_) it->second.whole = false;
+  if (op.has(kChecksData) || op.name == unrecordable_) {
+    it->second.whole = false;
+  }
   it->second.tasks.push_back(std::move(*task));
   return true;
 }

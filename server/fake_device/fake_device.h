@@ -46,6 +46,11 @@ class FakeDevice final : public Device, public Recorder {
   // The CPU's: programs meet nothing but its asynchrony.
   absl::string_view name() const override { return "cpu"; }
   std::string description() const override { return "fake device"; }
+  // Figures that no other device has.
+  DeviceProperties properties() const override {
+    return {"fake device", 0, 1, 2, 3, uint64_t{5} << 40};
+  }
+  uint64_t FreeBytes() const override { return uint64_t{4} << 40; }
   bool host_memory() const override { return false; }
   absl::Status health() const override { return health_.status(); }
 
@@ -55,6 +60,7 @@ class FakeDevice final : public Device, public Recorder {
 
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;
+  void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
   absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
@@ -94,6 +100,8 @@ class FakeDevice final : public Device, public Recorder {
   }
   // Recordings with this op cannot be made.
   void RefuseToRecord(std::string op) { unrecordable_ = std::move(op); }
+  // What SetNumerics was told last; the defaults if nothing.
+  Numerics numerics(StreamId stream);
   size_t recordings();  // that there are
   uint64_t replays();   // so far
   uint64_t launches();  // so far, those of replays aside
@@ -119,6 +127,7 @@ class FakeDevice final : public Device, public Recorder {
   std::mutex mutex_;  // guards what follows
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<FakeStream>> streams_;
+  std::map<StreamId, Numerics> numerics_;
   std::map<const char*, size_t> pinned_;
   struct Noted {
     std::vector<FakeStream::Task> tasks;

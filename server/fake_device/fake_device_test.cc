@@ -137,6 +137,48 @@ TEST_F(FakeDeviceTest, ALostDeviceFailsEveryReadAndLetsSessionsEnd) {
   EXPECT_EQ(session_->Stats().bytes_in_use(), 0u);
 }
 
+TEST_F(FakeDeviceTest, NumericsAreTheStreams) {
+  auto& fake = static_cast<FakeDevice&>(*device_);
+  const StreamId stream = session_->options().stream;
+  v1::SetNumerics* wish = Add()->mutable_set_numerics();
+  wish->set_matmul_tf32(true);
+  wish->set_conv_float32(true);
+  wish->set_deterministic(true);
+  wish->set_without_cudnn(true);
+  Deliver();
+  EXPECT_TRUE(fake.numerics(stream).matmul_tf32);
+  EXPECT_FALSE(fake.numerics(stream).conv_tf32);
+  EXPECT_TRUE(fake.numerics(stream).deterministic);
+  EXPECT_FALSE(fake.numerics(stream).benchmark);
+  EXPECT_FALSE(fake.numerics(stream).cudnn);
+  Add()->mutable_set_numerics();
+  Deliver();
+  EXPECT_FALSE(fake.numerics(stream).matmul_tf32);
+  EXPECT_TRUE(fake.numerics(stream).conv_tf32 && fake.numerics(stream).cudnn);
+}
+
+TEST_F(FakeDeviceTest, MemoryKeptForReuseIsGivenBackWhenAsked) {
+  Put(1, {1, 2, 3});
+  // Two fill a segment.
+  for (uint64_t i = 2; i <= 6; ++i) Put(i, V(1 << 18, 1));
+  Deliver();
+  v1::Command* released = Add();
+  for (uint64_t i = 2; i <= 6; ++i) released->add_release(i);
+  Deliver();
+  const v1::SessionStats before = session_->Stats();
+  EXPECT_GT(before.bytes_cached(), 4u << 20);
+  EXPECT_EQ(before.peak_bytes_held(),
+            before.bytes_in_use() + before.bytes_cached());
+  Add()->mutable_release_memory();
+  Add()->mutable_reset_peak_memory();
+  Deliver();
+  const v1::SessionStats after = session_->Stats();
+  EXPECT_LT(after.bytes_cached(), before.bytes_cached());
+  EXPECT_LT(after.peak_bytes_held(), before.peak_bytes_held());
+  EXPECT_LT(after.segments(), before.segments());
+  EXPECT_EQ(Values(1), (V{1, 2, 3}));
+}
+
 TEST_F(FakeDeviceTest, ASessionMayEndWhileItsWorkRuns) {
   for (uint64_t i = 1; i <= 20; ++i) Put(i, V(5000, 1));
   v1::Read* read = Add()->mutable_read();

@@ -176,6 +176,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
   block->segment = segment->id;
   block->stream = stream;
   segment_bytes_ += segment->bytes;
+  peak_segment_bytes_ = std::max(peak_segment_bytes_, segment_bytes_);
   segments_[segment->id] = {*segment, block};
   return block;
 }
@@ -334,6 +335,7 @@ absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
 void CachingAllocator::ResetPeak() {
   std::lock_guard<std::mutex> lock(mutex_);
   peak_in_use_ = in_use_;
+  peak_segment_bytes_ = segment_bytes_;
 }
 
 MemoryStats CachingAllocator::stats() const {
@@ -342,9 +344,29 @@ MemoryStats CachingAllocator::stats() const {
   stats.in_use = in_use_;
   stats.cached = segment_bytes_ - in_use_;
   stats.peak_in_use = peak_in_use_;
+  stats.peak_held = peak_segment_bytes_;
   stats.segments = segments_.size();
   stats.allocations = allocations_;
   return stats;
+}
+
+std::vector<SegmentListing> CachingAllocator::List() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<SegmentListing> all;
+  all.reserve(segments_.size());
+  for (const auto& [id, record] : segments_) {
+    SegmentListing& segment = all.emplace_back();
+    segment.id = id;
+    segment.bytes = record.segment.bytes;
+    segment.small = IsSmallSegment(id);
+    const MemoryBlock* block = record.first;
+    for (; block != nullptr; block = block->next) {
+      segment.blocks.push_back({block->bytes,
+                                block->in_use ? block->requested : 0,
+                                block->in_use, !block->points.empty()});
+    }
+  }
+  return all;
 }
 
 absl::Status CachingAllocator::OutOfMemory(size_t asked,

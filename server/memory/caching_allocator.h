@@ -58,8 +58,23 @@ struct MemoryStats {
   size_t in_use = 0;  // bytes in blocks handed out
   size_t cached = 0;  // bytes in segments, not handed out
   size_t peak_in_use = 0;
+  size_t peak_held = 0;  // in use and cached together
   size_t segments = 0;
   uint64_t allocations = 0;  // calls so far
+};
+
+// One segment and the blocks that tile it, in the order of their addresses.
+struct SegmentListing {
+  struct Block {
+    size_t bytes = 0;
+    size_t requested = 0;  // 0 where it is not in use
+    bool in_use = false;
+    bool awaited = false;  // freed, until another stream's work has passed
+  };
+  uint64_t id = 0;
+  size_t bytes = 0;
+  bool small = false;
+  std::vector<Block> blocks;
 };
 
 class CachingAllocator {
@@ -98,7 +113,8 @@ class CachingAllocator {
 
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
   MemoryStats stats() const;
-  // peak_in_use starts again from what is in use now.
+  std::vector<SegmentListing> List() const;
+  // peak_in_use and peak_held start again from what is now.
   void ResetPeak();
   size_t limit_bytes() const { return limit_bytes_; }
   // What is held already stays.
@@ -158,6 +174,7 @@ class CachingAllocator {
   std::vector<MemoryBlock*> deferred_;
   size_t binned_bytes_ = 0;
   size_t segment_bytes_ = 0;
+  size_t peak_segment_bytes_ = 0;
   size_t in_use_ = 0;
   size_t peak_in_use_ = 0;
   uint64_t allocations_ = 0;

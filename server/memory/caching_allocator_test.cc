@@ -146,6 +146,31 @@ TEST(CachingAllocatorTest, ReleaseCachedKeepsWhatIsUsed) {
   EXPECT_EQ(f.device->used(), 0u);
 }
 
+TEST(CachingAllocatorTest, ListsBlocksThatTileTheirSegments) {
+  Fixture f;
+  f.allocator.Allocate(700, 0).value();
+  MemoryBlock* awaited = f.allocator.Allocate(1000, 0).value();
+  f.allocator.Allocate(3 * kMiB, 0).value();
+  f.allocator.UseOnStream(awaited, 1);
+  f.allocator.Free(awaited);
+  const std::vector<SegmentListing> all = f.allocator.List();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].small && !all[1].small);
+  for (const SegmentListing& segment : all) {
+    size_t bytes = 0;
+    for (const SegmentListing::Block& block : segment.blocks) {
+      bytes += block.bytes;
+    }
+    EXPECT_EQ(bytes, segment.bytes);
+  }
+  EXPECT_EQ(all[0].blocks[0].requested, 700u);
+  EXPECT_EQ(all[0].blocks[0].bytes, 1024u);
+  EXPECT_TRUE(all[0].blocks[0].in_use && !all[0].blocks[0].awaited);
+  EXPECT_TRUE(!all[0].blocks[1].in_use && all[0].blocks[1].awaited);
+  EXPECT_FALSE(all[0].blocks[2].in_use || all[0].blocks[2].awaited);
+  EXPECT_EQ(all[1].blocks[0].requested, 3 * kMiB);
+}
+
 // Random traffic; every block is filled and checked, so an overlap shows.
 TEST(CachingAllocatorTest, RandomTrafficNeverOverlapsAndLeavesNothing) {
   Fixture f(256 * kMiB);

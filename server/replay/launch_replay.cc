@@ -70,7 +70,11 @@ void LaunchReplay::Run(Sequences::iterator sequence) {
   absl::Status status;
   if (sequence->recording == 0) status = Record(&*sequence);
   if (status.ok()) status = recorder_->Replay(stream_, sequence->recording);
-  if (status.ok()) return;
+  if (status.ok()) {
+    counters_->replayed += sequence->calls.size();
+    counters_->fused += sequence->fused;
+    return;
+  }
   if (sequence->recording != 0) {
     recorder_->DropRecording(stream_, std::exchange(sequence->recording, 0));
   }
@@ -81,7 +85,8 @@ void LaunchReplay::Run(Sequences::iterator sequence) {
 absl::Status LaunchReplay::Record(Sequence* sequence) {
   absl::Status status = recorder_->BeginRecording(stream_);
   if (!status.ok()) return status;
-  status = LaunchFused(sequence->calls);
+  sequence->fused = 0;
+  status = LaunchFused(sequence->calls, &sequence->fused);
   absl::StatusOr<Recorder::RecordingId> made = recorder_->EndRecording(stream_);
   if (!made.ok()) return made.status();
   if (!status.ok()) {
@@ -92,23 +97,25 @@ absl::Status LaunchReplay::Record(Sequence* sequence) {
   return absl::OkStatus();
 }
 
-absl::Status LaunchReplay::LaunchFused(const std::vector<LaunchCall>& calls) {
+absl::Status LaunchReplay::LaunchFused(const std::vector<LaunchCall>& calls,
+                                       size_t* fused) {
   std::vector<LaunchRequest> requests;
   requests.reserve(calls.size());
   for (const LaunchCall& call : calls) requests.push_back(call.request());
   absl::Span<const LaunchRequest> left = requests;
   while (!left.empty()) {
-    const size_t fused = options_.fuse ? recorder_->Fusible(left) : 1;
+    const size_t chain = options_.fuse ? recorder_->Fusible(left) : 1;
     absl::Status status;
-    if (fused > 1) {
-      status = recorder_->LaunchFused(stream_, left.first(fused));
+    if (chain > 1) {
+      status = recorder_->LaunchFused(stream_, left.first(chain));
+      *fused += chain;
     } else {
       const LaunchRequest& call = left.front();
       status =
           device_->Launch(stream_, {}, call.attrs, call.inputs, call.outputs);
     }
     if (!status.ok()) return status;
-    left.remove_prefix(std::max<size_t>(fused, 1));
+    left.remove_prefix(std::max<size_t>(chain, 1));
   }
   return absl::OkStatus();
 }
@@ -134,6 +141,11 @@ void LaunchReplay::Flush() {
 void LaunchReplay::Cut() {
   Flush();
   Close();
+}
+
+void LaunchReplay::Forget() {
+  Cut();
+  while (!known_.empty()) Drop(known_.begin());
 }
 
 void LaunchReplay::Close() {

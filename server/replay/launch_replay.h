@@ -16,6 +16,7 @@
 #ifndef HOLDFAST_SERVER_REPLAY_LAUNCH_REPLAY_H_
 #define HOLDFAST_SERVER_REPLAY_LAUNCH_REPLAY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <unordered_map>
@@ -42,16 +43,22 @@ struct ReplayOptions {
   bool fuse = true;  // what the device can fuse (Recorder::Fusible)
 };
 
+// Of all streams together; any thread.
+struct ReplayCounters {
+  std::atomic<uint64_t> replayed{0}, fused{0};
+};
+
 class LaunchReplay {
  public:
-  // `device` and `recorder`, which are one, must outlive it and have the
-  // stream, but for the end of both.
+  // `device` and `recorder`, which are one, and `counters` must outlive it. The
+  // device has the stream, but for the end of both.
   LaunchReplay(Device* device, Recorder* recorder, StreamId stream,
-               const ReplayOptions& options)
+               const ReplayOptions& options, ReplayCounters* counters)
       : device_(device),
         recorder_(recorder),
         stream_(stream),
-        options_(options) {}
+        options_(options),
+        counters_(counters) {}
 
   // A launch that may be recorded. Errors of launches that had been withheld
   // are late ones: TakeStatus.
@@ -61,6 +68,8 @@ class LaunchReplay {
   bool withholds() const { return withheld_ > 0; }
   // Flushes, and what follows begins a sequence.
   void Cut();
+  // Cuts, and knows no sequence any more.
+  void Forget();
   // The first error of a launch that was withheld; forgotten once told.
   absl::Status TakeStatus();
 
@@ -70,6 +79,7 @@ class LaunchReplay {
     int plain_runs = 0;
     bool refused = false;  // it cannot be recorded
     Recorder::RecordingId recording = 0;
+    size_t fused = 0;  // launches of the recording that are fused
   };
   using Sequences = std::list<Sequence>;  // the last used first
 
@@ -80,8 +90,8 @@ class LaunchReplay {
   // All of it is withheld.
   void Run(Sequences::iterator sequence);
   absl::Status Record(Sequence* sequence);
-  // Launches all of it, fused where that is possible.
-  absl::Status LaunchFused(const std::vector<LaunchCall>& calls);
+  // Launches all of it, fused where that is possible; counts those in `fused`.
+  absl::Status LaunchFused(const std::vector<LaunchCall>& calls, size_t* fused);
   void LaunchCalls(const std::vector<LaunchCall>& calls, size_t n);
   // `plain_` is a whole sequence.
   void Close();
@@ -93,6 +103,7 @@ class LaunchReplay {
   Recorder* const recorder_;
   const StreamId stream_;
   const ReplayOptions options_;
+  ReplayCounters* const counters_;
   Sequences known_;
   // By the first launch's hash.
   std::unordered_multimap<uint64_t, Sequences::iterator> by_first_;

@@ -147,6 +147,17 @@ TEST_F(ReplayTest, TheOldestSequencesAreForgotten) {
   EXPECT_LE(fake_->recordings(), 8u);
 }
 
+TEST_F(ReplayTest, WithOtherNumericsRecordingsAreMadeAgain) {
+  for (int step = 0; step < 10; ++step) Step(8);
+  EXPECT_GE(fake_->recordings(), 1u);
+  Add()->mutable_set_numerics()->set_matmul_tf32(true);
+  Deliver();
+  EXPECT_EQ(fake_->recordings(), 0u);
+  EXPECT_TRUE(fake_->numerics(session_->options().stream).matmul_tf32);
+  for (int step = 0; step < 10; ++step) Step(8);
+  EXPECT_GE(fake_->recordings(), 1u);
+}
+
 TEST_F(ReplayTest, SequencesEndWithTheirSession) {
   for (int step = 0; step < 10; ++step) Step(8);
   EXPECT_GE(fake_->recordings(), 1u);

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
@@ -97,7 +96,8 @@ absl::StatusOr<StreamId> ReplayingDevice::CreateStream() {
   std::lock_guard<std::mutex> lock(mutex_);
   absl::StatusOr<StreamId> stream = device_->CreateStream();
   if (stream.ok()) {
-    streams_.try_emplace(*stream, device_.get(), recorder_, *stream, options_);
+    streams_.try_emplace(*stream, device_.get(), recorder_, *stream, options_,
+                         &counters_);
   }
   return stream;
 }
@@ -111,10 +111,18 @@ void ReplayingDevice::DestroyStream(StreamId stream) {
   device_->DestroyStream(stream);  // with its recordings
 }
 
+// Recordings have the numerics with which they were made.
+void ReplayingDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = streams_.find(stream);
+  if (it != streams_.end()) it->second.Forget();
+  device_->SetNumerics(stream, numerics);
+}
+
 // Not what draws other numbers each time (or says where they are, without
 // drawing any), waits for its data, or copies lists of tensors to the device.
 bool ReplayingDevice::MayRecord(const OpSchema& op) const {
-  return !op.has(kRandom) && op.id != OpId::random_state &&
+  return !op.has(kRandom) && !op.has(kReadsRandomState) &&
          !op.has(kChecksData) && !op.has(kDataShape) && !op.has(kMutates) &&
          on_host_.count(op.name) == 0;
 }

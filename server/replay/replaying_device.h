@@ -42,6 +42,11 @@ class ReplayingDevice final : public Device {
   std::vector<std::string> missing_ops() const override {
     return device_->missing_ops();
   }
+  DeviceProperties properties() const override { return device_->properties(); }
+  uint64_t FreeBytes() const override { return device_->FreeBytes(); }
+  ReplayCounts replay_counts() const override {
+    return {counters_.replayed, counters_.fused};
+  }
   bool host_memory() const override { return device_->host_memory(); }
   absl::Status health() const override { return device_->health(); }
 
@@ -53,6 +58,7 @@ class ReplayingDevice final : public Device {
 
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;
+  void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
   absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
@@ -85,7 +91,8 @@ class ReplayingDevice final : public Device {
   Recorder* const recorder_;
   const ReplayOptions options_;
   const std::set<std::string> on_host_;  // ops that the device runs there
-  std::mutex mutex_;                     // guards what follows
+  ReplayCounters counters_;
+  std::mutex mutex_;  // guards what follows
   std::map<StreamId, LaunchReplay> streams_;
   std::condition_variable changed_;  // stop_, watched_
   bool stop_ = false;

@@ -84,6 +84,7 @@ v1::StatsReply SessionRegistry::Stats() {
   v1::StatsReply reply;
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
+  TellProperties(&reply);
   reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
   reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
   {
@@ -117,8 +118,12 @@ v1::StatsReply SessionRegistry::Stats() {
   return reply;
 }
 
-v1::StatsReply SessionRegistry::StatsFor(const User& user) {
+v1::StatsReply SessionRegistry::StatsFor(const User& user,
+                                         const v1::StatsRequest& request) {
   v1::StatsReply reply = Stats();
+  if (request.memory_of() != 0) {
+    ListMemory(user.name, request.memory_of(), &reply);
+  }
   if (user.admin()) return reply;
   v1::StatsReply own = reply;
   own.clear_sessions();

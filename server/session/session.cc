@@ -121,6 +121,9 @@ v1::SessionStats Session::Stats() const {
   stats.set_bytes_in_use(memory.in_use);
   stats.set_bytes_cached(memory.cached);
   stats.set_peak_bytes_in_use(memory.peak_in_use);
+  stats.set_peak_bytes_held(memory.peak_held);
+  stats.set_allocations(memory.allocations);
+  stats.set_segments(memory.segments);
   stats.set_tensors(tensors_.load(std::memory_order_relaxed));
   stats.set_op_sequence(op_sequence_.load(std::memory_order_relaxed));
   stats.set_ops(ops_.load(std::memory_order_relaxed));

@@ -113,7 +113,7 @@ class SessionRegistry {
   // second unless an op takes longer.
   absl::Duration WorkerSilence() const;
   // What the user may see: the sessions are their own, or all for an admin.
-  v1::StatsReply StatsFor(const User& user);
+  v1::StatsReply StatsFor(const User& user, const v1::StatsRequest& request);
   std::vector<std::shared_ptr<Session>> Sessions();
   // Ends the session on the worker thread and forgets it.
   void End(const std::shared_ptr<Session>& session, absl::Status reason);
@@ -179,6 +179,9 @@ class SessionRegistry {
   absl::Status CheckLoaded(const std::string& user,
                            const std::string& name) const;
   void Forget(const Session& session);
+  void TellProperties(v1::StatsReply* reply) const;
+  // The blocks of the user's session of that id, if there is one in the reply.
+  void ListMemory(const std::string& user, uint64_t id, v1::StatsReply* reply);
   // REQUIRES: mutex_ held.
   void NoteEnded(const Session& session);
   std::shared_ptr<Session> FindByName(const std::string& name,

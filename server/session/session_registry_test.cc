@@ -74,7 +74,7 @@ TEST_F(SessionRegistryTest, SessionsAreListedByNumber) {
   std::vector<Wire> wires(20);
   std::vector<uint64_t> opened, listed;
   for (Wire& wire : wires) opened.push_back(Open(&wire)->options().id);
-  const v1::StatsReply stats = registry_.StatsFor(peer_.user);
+  const v1::StatsReply stats = registry_.StatsFor(peer_.user, {});
   for (const v1::SessionStats& session : stats.sessions()) {
     listed.push_back(session.id());
   }

@@ -164,10 +164,10 @@ class GrpcServer::Service final : public Methods {
   }
 
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
-                                  const v1::StatsRequest*,
+                                  const v1::StatsRequest* request,
                                   v1::StatsReply* reply) override {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
-    if (peer.ok()) *reply = registry_->StatsFor(peer->user);
+    if (peer.ok()) *reply = registry_->StatsFor(peer->user, *request);
     return FinishUnary(context, peer.status());
   }
 

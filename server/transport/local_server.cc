@@ -341,7 +341,8 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
     case v1::LocalRequest::kHello:
       return ServeHello(request.hello(), client, reply, fds);
     case v1::LocalRequest::kStats:
-      *reply->mutable_stats() = registry_->StatsFor(client->identity.user);
+      *reply->mutable_stats() =
+          registry_->StatsFor(client->identity.user, request.stats());
       return absl::OkStatus();
     case v1::LocalRequest::kAdmin: {
       absl::StatusOr<v1::AdminReply> answer =

@@ -3,9 +3,9 @@
 
 """Settings of PyTorch's backends, for programs that set them.
 
-A daemon's results do not depend on the number of threads and repeat exactly, so
-`cudnn.deterministic` has nothing to change; `cudnn.benchmark` and the TF32
-switches count on a GPU only, which this version does not have.
+On a CPU a daemon's results do not depend on the number of threads and repeat
+exactly: `cudnn.deterministic`, `cudnn.benchmark` and the TF32 switches count on a
+GPU only.
 """
 
 from holdfast.backends import cuda, cudnn, mkldnn, mps, openmp  # noqa: F401

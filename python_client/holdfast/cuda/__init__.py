@@ -7,11 +7,14 @@ import contextlib
 
 from holdfast import _C, random
 from holdfast.cuda.devices import (  # noqa: F401
+    check_index,
+    get_device_capability,
     get_device_name,
     get_device_properties,
     is_available,
     mem_get_info,
     memory_stats,
+    memory_summary,
     need_gpu,
 )
 from holdfast.cuda.streams import (  # noqa: F401
@@ -24,9 +27,12 @@ from holdfast.cuda.streams import (  # noqa: F401
 )
 from holdfast.errors import OutOfMemoryError  # noqa: F401
 from holdfast.memory import (  # noqa: F401
+    empty_cache,
     max_memory_allocated,
+    max_memory_reserved,
     memory_allocated,
     memory_reserved,
+    memory_snapshot,
     reset_peak_memory_stats,
 )
 from holdfast.missing import module_getattr
@@ -45,8 +51,8 @@ def current_device():
 
 
 def set_device(device):
-    """Nothing where the session has a GPU; an error where it has none."""
-    need_gpu()
+    """Checks that `device` is the session's one GPU. RuntimeError if not."""
+    check_index(device)
 
 
 @contextlib.contextmanager
@@ -77,10 +83,6 @@ def synchronize(device=None):
         session.synchronize()
 
 
-def empty_cache():
-    """Nothing: memory that sessions keep for reuse is given back under pressure."""
-
-
 def ipc_collect():
     """Nothing: the daemon frees memory of processes that ended by itself."""
 
@@ -88,16 +90,6 @@ def ipc_collect():
 def reset_max_memory_allocated(device=None):
     """reset_peak_memory_stats(), by its older name."""
     reset_peak_memory_stats(device)
-
-
-def memory_summary(device=None, abbreviated=False):
-    """Lines that tell what the session's tensors take."""
-    mib = 1 << 20
-    return (
-        f"in use {memory_allocated() / mib:.1f} MiB, "
-        f"at most {max_memory_allocated() / mib:.1f} MiB, "
-        f"reserved {memory_reserved() / mib:.1f} MiB"
-    )
 
 
 def manual_seed(seed):
@@ -120,9 +112,8 @@ def initial_seed():
     return random.initial_seed()
 
 
-max_memory_reserved = memory_reserved
 memory_cached = memory_reserved
-max_memory_cached = memory_reserved
+max_memory_cached = max_memory_reserved
 
 
 def get_rng_state(device="cuda"):
