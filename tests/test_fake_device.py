@@ -89,6 +89,83 @@ def test_random_numbers_are_the_cpus(torch, case, daemon):
             np.testing.assert_array_equal(ours, expected)
 
 
+def sums_at_places(torch):
+    """Results whose terms meet at places that data names, and their gradients."""
+    rng = np.random.default_rng(5)
+    source = torch.from_numpy(rng.standard_normal((40, 6)).astype(np.float32))
+    rows = torch.from_numpy(rng.integers(0, 5, 40))
+    places = torch.from_numpy(rng.integers(0, 5, (40, 6)))
+    planes = source.reshape(2, 2, 10, 6).requires_grad_()
+    torch.nn.functional.max_pool2d(planes, 3, 1).sin().sum().backward()
+    resampled = source.reshape(2, 2, 10, 6).requires_grad_()
+    grid = torch.from_numpy(rng.uniform(-1, 1, (2, 9, 9, 2)).astype(np.float32))
+    torch.nn.functional.grid_sample(
+        resampled, grid, align_corners=False
+    ).sin().sum().backward()
+    zeros = torch.zeros(5, 6)
+    pairs = (rows, places[:, 0])
+    return [
+        zeros.index_add(0, rows, source),
+        zeros.scatter_add(0, places, source),
+        zeros.t().contiguous().scatter_add(1, places.t(), source.t()),
+        zeros.scatter_reduce(0, places, source, "prod"),
+        zeros.scatter_reduce(0, places, source, "mean"),
+        zeros.index_put(pairs, source[:, 0], accumulate=True),
+        torch.zeros(3, 5, 2).index_put(
+            (torch.arange(3)[:, None], rows[None, :]),
+            source[:3, :2, None].expand(3, 2, 20).permute(0, 2, 1).repeat(1, 2, 1),
+            accumulate=True,
+        ),
+        torch.bincount(rows, source[:, 0]),
+        torch.histogram(source[:, 0], 4, weight=source[:, 1])[0],
+        planes.grad,
+        resampled.grad,
+    ]
+
+
+def test_sums_in_order_are_the_sums(torch, daemon):
+    switch = torch.use_deterministic_algorithms
+    switch(True)
+    try:
+        ours = [x.numpy() for x in sums_at_places(torch)]
+        again = [x.numpy() for x in sums_at_places(torch)]
+    finally:
+        switch(False)
+    with holdfast.connect(daemon.shm_address, default=False) as cpu:
+        holdfast.set_default_session(cpu)
+        expected = [x.numpy() for x in sums_at_places(torch)]
+    for mine, repeated, theirs in zip(ours, again, expected, strict=True):
+        assert mine.tobytes() == repeated.tobytes()
+        np.testing.assert_allclose(mine, theirs, 1e-4, 1e-5)
+
+
+def test_of_equal_places_the_last_stays(torch):
+    torch.use_deterministic_algorithms(True)
+    try:
+        x = torch.zeros(3).scatter(0, torch.tensor([1, 2, 1]), torch.arange(3.0))
+        y = torch.zeros(3, 2)
+        y[torch.tensor([0, 2, 0])] = torch.arange(6.0).reshape(3, 2)
+        assert x.tolist() == [0, 2, 1] and y.tolist() == [[4, 5], [0, 0], [2, 3]]
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_what_the_device_tells_of_itself(torch):
+    from holdfast.cuda import devices
+
+    told, limit = devices._ask()
+    assert told == {
+        "name": "fake device",
+        "index": 0,
+        "major": 1,
+        "minor": 2,
+        "multi_processors": 3,
+        "total_bytes": 5 << 40,
+        "free_bytes": 4 << 40,
+    }
+    assert devices.properties_of(told, limit).total_memory <= 5 << 40
+
+
 def train(torch):
     torch.manual_seed(3)
     model = torch.nn.Sequential(

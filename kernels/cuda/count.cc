@@ -11,6 +11,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/reduce.h"
 
 namespace holdfast {
@@ -64,7 +65,8 @@ absl::Status AddWeights(KernelContext& context, const TensorView& view,
   const Operand in(view), weight(weights);
   const int64_t stride = view.spec->strides[0];
   const int64_t weight_stride = weights.spec->strides[0];
-  return ForEach(context, view.spec->numel(), [=] HOLDFAST_LAMBDA(int64_t i) {
+  const Lanes lanes = {1, view.spec->numel(), 1};
+  return ForEachInLanes(context, lanes, [=] HOLDFAST_LAMBDA(int64_t i) {
     const int64_t bin = in.Load<int64_t>(i * stride);
     if (!InRange(bin, bins)) return;
     AtomicAdd(sums + bin, weight.Load<double>(i * weight_stride));

@@ -10,6 +10,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/histogram_bins.h"
 
 namespace holdfast {
@@ -33,7 +34,9 @@ absl::Status Count(KernelContext& context, const T* edges, int64_t bins,
                    double* counts) {
   absl::Status s = Cuda(context).FillBytes(counts, 0, bins * sizeof(double));
   if (!s.ok()) return s;
-  return ForEach(context, n, [=] HOLDFAST_LAMBDA(int64_t i) {
+  // Sums of ones are the same in any order.
+  const Lanes lanes = weights == nullptr ? Lanes{n, 1, 1} : Lanes{1, n, 1};
+  return ForEachInLanes(context, lanes, [=] HOLDFAST_LAMBDA(int64_t i) {
     const int64_t bin = HistogramBins<T>(edges, bins, uniform).Find(values[i]);
     if (bin < 0) return;
     AtomicAdd(counts + bin,

@@ -12,6 +12,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/offsets.h"
 
 namespace holdfast {
@@ -25,6 +26,7 @@ absl::StatusOr<int> IndexedDim(const Attrs& attrs, const TensorSpec& data) {
 // dim), index and the other tensor; data's step and size along dim.
 struct Indexed {
   Offsets<3> offsets;
+  Lanes lanes;  // along dim, where indices may be equal
   int dim = 0;
   int64_t step = 1, size = 1;
 };
@@ -34,6 +36,7 @@ Indexed MakeIndexed(absl::Span<const int64_t> shape, int dim,
                     absl::Span<const int64_t> other) {
   Indexed result;
   result.dim = dim;
+  result.lanes = LanesAlong(shape, dim);
   Dims steps(shape.size(), 0);
   if (data.rank() > 0) {
     result.step = data.strides[dim];
@@ -112,7 +115,7 @@ absl::Status Gather(KernelContext& context, const Attrs& attrs,
   });
 }
 
-// Plain stores: of several to one place, any may stay.
+// Plain stores: of several to one place, any may stay (in lanes: the last).
 struct Assign {
   template <typename T>
   static HOLDFAST_HD void Apply(T* to, T value) {
@@ -160,7 +163,7 @@ absl::Status ScatterAs(KernelContext& context, const Indexed& x,
   const int64_t step = x.step;
   const Operand index(index_view), src(source);
   T* const to = output.as<T>();
-  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+  return ForEachInLanes(context, x.lanes, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at[3];
     offsets.At(i, at);
     Op::Apply(to + at[0] + index.Load<int64_t>(at[1]) * step,
@@ -175,7 +178,7 @@ absl::Status ScatterBits(KernelContext& context, const Indexed& x,
   const Offsets<3> offsets = x.offsets;
   const int64_t step = x.step;
   const Operand index(index_view);
-  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+  return ForEachInLanes(context, x.lanes, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at[3];
     offsets.At(i, at);
     to[at[0] + index.Load<int64_t>(at[1]) * step] = src[at[2]];

@@ -9,6 +9,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/offsets.h"
 
 namespace holdfast {
@@ -123,6 +124,21 @@ Offsets<3> ResultWalk(const TensorSpec& data, const Addressing& a,
   return MakeOffsets<3>(shape, {in_data, in_table, in_other});
 }
 
+// Of that walk: indices may meet along the table.
+Lanes TableLanes(const TensorSpec& data, const Addressing& a) {
+  Lanes lanes;
+  lanes.steps = a.count;
+  size_t next = 0;
+  for (int d = 0; d < data.rank(); ++d) {
+    if (next < a.dims.size() && a.dims[next] == d) {
+      ++next;
+      continue;
+    }
+    (d < a.first() ? lanes.outer : lanes.inner) *= data.shape[d];
+  }
+  return lanes;
+}
+
 template <typename Bits>
 absl::Status TakeAll(KernelContext& context, const Offsets<3>& walk,
                      const Bits* from, const int64_t* table, Bits* to) {
@@ -134,9 +150,10 @@ absl::Status TakeAll(KernelContext& context, const Offsets<3>& walk,
 }
 
 template <typename T, bool kAdd>
-absl::Status PutAll(KernelContext& context, const Offsets<3>& walk,
-                    const T* values, const int64_t* table, T* to) {
-  return ForEach(context, walk.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+absl::Status PutAll(KernelContext& context, const Lanes& lanes,
+                    const Offsets<3>& walk, const T* values,
+                    const int64_t* table, T* to) {
+  return ForEachInLanes(context, lanes, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at[3];
     walk.At(i, at);
     T* const place = to + at[0] + table[at[1]];
@@ -186,17 +203,18 @@ HOLDFAST_CUDA_KERNEL(index_put) {
   }
   if (nothing) return absl::OkStatus();
   const Offsets<3> walk = ResultWalk(data, *a, *inputs[1].spec);
+  const Lanes lanes = TableLanes(data, *a);
   if (attrs.Bool("accumulate")) {
     return DispatchWithComplex(data.dtype, [&](auto tag) -> absl::Status {
       using T = typename decltype(tag)::type;
-      return PutAll<T, true>(context, walk, inputs[1].as<T>(), table,
+      return PutAll<T, true>(context, lanes, walk, inputs[1].as<T>(), table,
                              output.as<T>());
     });
   }
   return DispatchBits(data.dtype, [&](auto tag) -> absl::Status {
     using Bits = typename decltype(tag)::type;
-    return PutAll<Bits, false>(context, walk, inputs[1].as<Bits>(), table,
-                               output.as<Bits>());
+    return PutAll<Bits, false>(context, lanes, walk, inputs[1].as<Bits>(),
+                               table, output.as<Bits>());
   });
 }
 

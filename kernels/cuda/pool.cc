@@ -11,6 +11,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/pool_plane.h"
 
 namespace holdfast {
@@ -257,8 +258,8 @@ HOLDFAST_CUDA_KERNEL(max_pool2d_backward) {
         if (!s.ok()) return s;
         return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
           using T = typename decltype(tag)::type;
-          return ForEach(
-              context, plane.planes * plane.out_size(),
+          return ForEachInLanes(
+              context, Lanes{plane.planes, plane.out_size(), 1},
               AddAtIndices<T>{plane, grad.as<T>(), index, outputs[0].as<T>()});
         });
       });

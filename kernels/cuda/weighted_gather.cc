@@ -9,6 +9,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/lanes.h"
 
 namespace holdfast {
 namespace {
@@ -150,8 +151,9 @@ HOLDFAST_CUDA_KERNEL(weighted_gather_backward_input) {
                         absl::Status cleared =
                             Cuda(context).FillBytes(to, 0, out.spec->nbytes());
                         if (!cleared.ok()) return cleared;
-                        return ForEach(context, s.n * s.channels * s.columns,
-                                       Scatter<T>{s, grad, index, weight, to});
+                        return ForEachInLanes(
+                            context, Lanes{s.n * s.channels, s.columns, 1},
+                            Scatter<T>{s, grad, index, weight, to});
                       });
 }
 
