@@ -126,20 +126,27 @@ uint32_t AlignmentOf(const char* first, int64_t step_bytes) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-cublasStatus_t SetAlignment(const BlasLibrary& blas, const Products& p,
-                            const Batch& batch,
+// Of the three matrices of a batch.
+struct Alignments {
+  uint32_t a, b, c;
+};
+
+Alignments AlignmentsOf(const Products& p, const Batch& batch) {
+  return {AlignmentOf(batch.a, batch.a_step * batch.item),
+          AlignmentOf(batch.b, batch.b_step * batch.item),
+          AlignmentOf(batch.c, p.m * p.n * batch.item)};
+}
+
+cublasStatus_t SetAlignment(const BlasLibrary& blas, const Alignments& of,
                             cublasLtMatmulPreference_t preference) {
-  const uint32_t of_a = AlignmentOf(batch.a, batch.a_step * batch.item);
-  const uint32_t of_b = AlignmentOf(batch.b, batch.b_step * batch.item);
-  const uint32_t of_c = AlignmentOf(batch.c, p.m * p.n * batch.item);
   const struct {
     cublasLtMatmulPreferenceAttributes_t attribute;
     uint32_t value;
   } settings[] = {
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of_b},  // B comes first
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of_a},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_c},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_c},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of.b},  // B comes first
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of.a},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of.c},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of.c},
   };
   for (const auto& setting : settings) {
     const cublasStatus_t status = blas.cublasLtMatmulPreferenceSetAttribute(
@@ -149,10 +156,67 @@ cublasStatus_t SetAlignment(const BlasLibrary& blas, const Products& p,
   return CUBLAS_STATUS_SUCCESS;
 }
 
+struct Layouts {
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+};
+
+// The library's choice for matrices of these layouts.
+absl::Status Choose(const BlasLibrary& blas, Descriptors* d,
+                    const Layouts& layouts, const Alignments& alignments,
+                    cublasLtMatmulAlgo_t* algorithm) {
+  cublasStatus_t status = blas.cublasLtMatmulPreferenceCreate(&d->preference);
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = blas.cublasLtMatmulPreferenceSetAttribute(
+        d->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+        &kWorkspaceBytes, sizeof(kWorkspaceBytes));
+  }
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = SetAlignment(blas, alignments, d->preference);
+  }
+  cublasLtMatmulHeuristicResult_t found;
+  int count = 0;
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = blas.cublasLtMatmulAlgoGetHeuristic(
+        blas.handle, d->operation, layouts.b, layouts.a, layouts.c, layouts.c,
+        d->preference, 1, &found, &count);
+  }
+  if (status == CUBLAS_STATUS_SUCCESS && count == 0) {
+    status = CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (status == CUBLAS_STATUS_SUCCESS) *algorithm = found.algo;
+  return Told(blas, status, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+// The choice, the former one where there is one.
+absl::Status ChooseOnce(const BlasLibrary& blas, BlasChoices* choices,
+                        const Types& types, const Products& p,
+                        const BlasLayout& la, const BlasLayout& lb,
+                        const Batch& batch, Descriptors* d,
+                        const Layouts& layouts,
+                        cublasLtMatmulAlgo_t* algorithm) {
+  constexpr size_t kMostChoices = 4096;
+  const Alignments of = AlignmentsOf(p, batch);
+  const BlasKey key = {
+      types.element, types.compute, la.transposed, lb.transposed, p.m,
+      p.n,           p.k,           la.ld,         lb.ld,         batch.count,
+      batch.a_step,  batch.b_step,  of.a,          of.b,          of.c};
+  const auto it = choices->find(key);
+  if (it != choices->end()) {
+    *algorithm = it->second;
+    return absl::OkStatus();
+  }
+  absl::Status s = Choose(blas, d, layouts, of, algorithm);
+  if (!s.ok()) return s;
+  if (choices->size() >= kMostChoices) choices->clear();
+  choices->emplace(key, *algorithm);
+  return absl::OkStatus();
+}
+
 absl::Status RunBatch(KernelContext& context, const BlasLibrary& blas,
-                      const Types& types, const Products& p,
-                      const BlasLayout& la, const BlasLayout& lb, bool add,
-                      const Batch& batch, void* workspace) {
+                      BlasChoices* choices, const Types& types,
+                      const Products& p, const BlasLayout& la,
+                      const BlasLayout& lb, bool add, const Batch& batch,
+                      void* workspace) {
   Descriptors d(&blas);
   absl::Status s = Told(
       blas,
@@ -168,48 +232,34 @@ absl::Status RunBatch(KernelContext& context, const BlasLibrary& blas,
     status = blas.cublasLtMatmulDescSetAttribute(
         d.operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
   }
-  cublasLtMatrixLayout_t b = nullptr, a = nullptr, c = nullptr;
+  Layouts layouts;
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = d.Layout(types.element, lb.transposed ? p.k : p.n,
                       lb.transposed ? p.n : p.k, lb.ld, batch.count,
-                      batch.b_step, &b);
+                      batch.b_step, &layouts.b);
   }
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = d.Layout(types.element, la.transposed ? p.m : p.k,
                       la.transposed ? p.k : p.m, la.ld, batch.count,
-                      batch.a_step, &a);
+                      batch.a_step, &layouts.a);
   }
   if (status == CUBLAS_STATUS_SUCCESS) {
-    status = d.Layout(types.element, p.n, p.m, p.n, batch.count, p.m * p.n, &c);
-  }
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    status = blas.cublasLtMatmulPreferenceCreate(&d.preference);
-  }
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    status = blas.cublasLtMatmulPreferenceSetAttribute(
-        d.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-        &kWorkspaceBytes, sizeof(kWorkspaceBytes));
-  }
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    status = SetAlignment(blas, p, batch, d.preference);
+    status = d.Layout(types.element, p.n, p.m, p.n, batch.count, p.m * p.n,
+                      &layouts.c);
   }
   if (s = Told(blas, status, "a product's descriptors"); !s.ok()) return s;
-  cublasLtMatmulHeuristicResult_t found;
-  int count = 0;
-  status = blas.cublasLtMatmulAlgoGetHeuristic(
-      blas.handle, d.operation, b, a, c, c, d.preference, 1, &found, &count);
-  if (status == CUBLAS_STATUS_SUCCESS && count == 0) {
-    status = CUBLAS_STATUS_NOT_SUPPORTED;
-  }
-  s = Told(blas, status, "cublasLtMatmulAlgoGetHeuristic");
+  cublasLtMatmulAlgo_t algorithm;
+  s = ChooseOnce(blas, choices, types, p, la, lb, batch, &d, layouts,
+                 &algorithm);
   if (!s.ok()) return s;
   const Factors factors(types.scale, add);
-  return Told(blas,
-              blas.cublasLtMatmul(blas.handle, d.operation, factors.alpha,
-                                  batch.b, b, batch.a, a, factors.beta, batch.c,
-                                  c, batch.c, c, &found.algo, workspace,
-                                  kWorkspaceBytes, StreamOf(context)),
-              "cublasLtMatmul");
+  return Told(
+      blas,
+      blas.cublasLtMatmul(blas.handle, d.operation, factors.alpha, batch.b,
+                          layouts.b, batch.a, layouts.a, factors.beta, batch.c,
+                          layouts.c, batch.c, layouts.c, &algorithm, workspace,
+                          kWorkspaceBytes, StreamOf(context)),
+      "cublasLtMatmul");
 }
 
 // An operand as it lies, or a contiguous copy of it.
@@ -288,8 +338,8 @@ absl::Status BlasProducts(KernelContext& context, const Products& p,
     batch.a = la.data + at_a * item;
     batch.b = lb.data + at_b * item;
     batch.c = out.as<char>() + i * batch.count * p.m * p.n * item;
-    s = RunBatch(context, **blas, *types, p, la.layout, lb.layout, add, batch,
-                 workspace);
+    s = RunBatch(context, **blas, &libraries.blas_choices(), *types, p,
+                 la.layout, lb.layout, add, batch, workspace);
     if (!s.ok()) return s;
   }
   return absl::OkStatus();
