@@ -96,6 +96,7 @@ void ReleaseGraph(const Reach& reach) {
   alive.reserve(reach.path.size());
   for (GraphNode* node : reach.path) alive.emplace_back(node);
   for (GraphNode* node : reach.path) {
+    if (node->shown) node->shown->next.clear();
     if (node->saves_nothing && node->hooks.empty()) continue;
     node->released = true;
     node->inputs.clear();

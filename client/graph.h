@@ -25,6 +25,15 @@
 namespace holdfast::client {
 
 class TensorState;
+struct GraphNode;
+
+using GraphEdges = absl::InlinedVector<RefPtr<GraphNode>, 2>;
+
+// What grad_fn shows instead of the last op of a function that is made of ops.
+struct ShownFunction {
+  const char* name;  // static storage
+  GraphEdges next;   // the nodes of the function's own inputs; null: none
+};
 
 struct GraphNode final : public RefCounted {
   // Null for an input that needs no gradient.
@@ -33,6 +42,8 @@ struct GraphNode final : public RefCounted {
   // clears it when it dies (then its gradient is nobody's).
   TensorState* tensor = nullptr;
   OpId op = OpId::kCount;  // kCount: a leaf, or the user's function
+  uint8_t overload = 0;    // for shown_name.h
+  std::unique_ptr<ShownFunction> shown;
   std::shared_ptr<UserCode> function;
   std::shared_ptr<UserCode> unpack;  // of an op: has what backward needs
   // Hooks on the gradient that arrives here, and their numbers.
@@ -49,8 +60,6 @@ struct GraphNode final : public RefCounted {
   // Frees chains of any length without recursion.
   void Destroy() override;
 };
-
-using GraphEdges = absl::InlinedVector<RefPtr<GraphNode>, 2>;
 
 // What a backward pass will meet.
 struct Reach {

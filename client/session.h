@@ -146,6 +146,11 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::Status SetRequiresGrad(const Tensor& tensor, bool value) = 0;
   // Tensor.retain_grad: a result that keeps its gradient. No-op on leaves.
   virtual absl::Status RetainGrad(const Tensor& tensor) = 0;
+  // grad_fn shows the op that has just made `result` as a function `name` (of
+  // static storage) of `inputs`, whose last op it is. Never blocks; nothing if
+  // `result` is no part of the graph.
+  virtual void ShowAs(const Tensor& result, const char* name,
+                      absl::Span<const Tensor> inputs) = 0;
   // Tensor.grad; null for None. The gradient must fit the tensor.
   virtual Tensor GetGrad(const Tensor& tensor) = 0;
   virtual absl::Status SetGrad(const Tensor& tensor, Tensor gradient) = 0;

@@ -65,6 +65,8 @@ class SessionCore final : public Session {
 
   absl::Status SetRequiresGrad(const Tensor& tensor, bool value) override;
   absl::Status RetainGrad(const Tensor& tensor) override;
+  void ShowAs(const Tensor& result, const char* name,
+              absl::Span<const Tensor> inputs) override;
   Tensor GetGrad(const Tensor& tensor) override;
   absl::Status SetGrad(const Tensor& tensor, Tensor gradient) override;
   absl::Status Backward(absl::Span<const Tensor> roots,
@@ -214,7 +216,7 @@ class SessionCore final : public Session {
                                  int64_t begin_ns);
 
   // ---- session_grad.cc
-  void RecordOutputs(const OpSchema& schema, absl::Span<const Tensor> inputs,
+  void RecordOutputs(const Attrs& attrs, absl::Span<const Tensor> inputs,
                      absl::Span<const Tensor> outputs, bool inplace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoots(absl::Span<const Tensor> roots,

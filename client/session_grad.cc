@@ -3,11 +3,13 @@
 //
 // SessionCore: gradients. The engine is on the server; here is what must be
 // known at the call: which gradients will exist, and PyTorch's errors.
+#include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "client/session_core.h"
+#include "client/shown_name.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
@@ -52,7 +54,7 @@ void SessionCore::SetWritten(TensorState* tensor, RefPtr<GraphNode> node) {
   MoveHistory(tensor, std::move(node));
   // Views and bases of it see the write too.
   const RefPtr<StorageState>& storage = tensor->storage();
-  if (!storage->unique()) storage->written_by = tensor->node;
+  storage->written_by = storage->unique() ? nullptr : tensor->node;
 }
 
 absl::Status SessionCore::CheckNotLeaf(absl::string_view name,
@@ -80,13 +82,16 @@ absl::Status SessionCore::CheckNotLeaf(absl::string_view name,
       "[", name, "] ", what, " Got ", tensor->spec().ToString(), "."));
 }
 
-void SessionCore::RecordOutputs(const OpSchema& schema,
+void SessionCore::RecordOutputs(const Attrs& attrs,
                                 absl::Span<const Tensor> inputs,
                                 absl::Span<const Tensor> outputs,
                                 bool inplace) {
+  const OpSchema& schema = attrs.schema();
+  const uint8_t overload = ShownOverload(attrs, inputs);
   const auto new_node = [&] {
     RefPtr<GraphNode> node = MakeRef<GraphNode>();
     node->op = schema.id;
+    node->overload = overload;
     node->saves_nothing = saves_nothing_[static_cast<int>(schema.id)];
     for (const Tensor& input : inputs) {
       if (!input) continue;
@@ -108,6 +113,23 @@ void SessionCore::RecordOutputs(const OpSchema& schema,
     if (!IsDifferentiable(output->spec().dtype)) continue;
     SetMade(output.get(), new_node());
   }
+}
+
+void SessionCore::ShowAs(const Tensor& result, const char* name,
+                         absl::Span<const Tensor> inputs) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (result->is_leaf || !result->node) return;
+  auto shown = std::make_unique<ShownFunction>();
+  shown->name = name;
+  for (const Tensor& input : inputs) {
+    if (input == result) return;  // the function returned what it was given
+    if (input->NeedsGrad()) {
+      AddGraphEdges(*input, &shown->next);
+    } else {
+      shown->next.emplace_back();
+    }
+  }
+  result->node->shown = std::move(shown);
 }
 
 // ---- marks

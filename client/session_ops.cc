@@ -155,7 +155,7 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
             std::move(inferred[i].spec), std::move(storage)));
       }
     }
-    if (needs_grad) RecordOutputs(schema, inputs, made, inplace);
+    if (needs_grad) RecordOutputs(attrs, inputs, made, inplace);
     if (ABSL_PREDICT_FALSE(unpack != nullptr) && needs_grad) {
       for (const Tensor& output : inplace ? inputs.first(1) : made) {
         if (output->node) output->node->unpack = *unpack;

@@ -169,7 +169,7 @@ def _block(values, shape, indent, formatter):
 def _history(tensor):
     grad_fn = tensor.grad_fn
     if grad_fn is not None:
-        return f"grad_fn=<{grad_fn.name()}>"
+        return f"grad_fn=<{grad_fn.name().rsplit('::')[-1]}>"
     return "requires_grad=True" if tensor.requires_grad else None
 
 
@@ -212,7 +212,7 @@ def tensor_text(tensor, prefix="tensor("):
 
 
 def _with_suffixes(text, suffixes, indent):
-    last = len(text) - text.rfind("\n") - 1
+    last = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if last + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix

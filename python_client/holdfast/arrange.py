@@ -52,7 +52,8 @@ def diag(input, diagonal=0):
     if input.dim() == 1:
         return diag_embed(input, diagonal)
     if input.dim() == 2:
-        return _ops.clone(_diagonal(input, diagonal))
+        result = _ops.clone(_diagonal(input, diagonal))
+        return _C.show_as(result, "DiagBackward0", input)
     raise RuntimeError(f"matrix or a vector expected, got {input.dim()}D")
 
 

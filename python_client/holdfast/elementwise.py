@@ -186,20 +186,23 @@ def rad2deg(input):
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
-    return input + (product if value == 1 else product * value)
+    result = input + (product if value == 1 else product * value)
+    return _C.show_as(result, "AddcmulBackward0", input, tensor1, tensor2)
 
 
 @both(out=True)
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
-    return input + (quotient if value == 1 else quotient * value)
+    result = input + (quotient if value == 1 else quotient * value)
+    return _C.show_as(result, "AddcdivBackward0", input, tensor1, tensor2)
 
 
 @both(out=True)
 def lerp(input, end, weight):
     """input + weight * (end - input)."""
-    return input + weight * (end - input)
+    result = input + weight * (end - input)
+    return _C.show_as(result, "LerpBackward0", input, end)
 
 
 for _f in (addcmul, addcdiv, lerp, logit):

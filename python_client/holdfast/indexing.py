@@ -267,7 +267,8 @@ def take(input, index):
     """Elements at positions counted over all elements; index's shape."""
     if index.dtype is not _C.int64:
         raise RuntimeError("take(): Expected a long tensor for index")
-    return _ops.index((reshape(input, (-1,)), index), (0,))
+    result = _ops.index((reshape(input, (-1,)), index), (0,))
+    return _C.show_as(result, "TakeBackward0", input)
 
 
 @both

@@ -47,7 +47,8 @@ def masked_select(input, mask):
     """The elements where mask (bool, broadcast with input) is True; 1-D."""
     _check_mask(mask, "masked_select")
     input, mask = _spread(input, mask)
-    return _ops.index_mask(input, 0, mask)
+    result = _ops.index_mask(input, 0, mask)
+    return _C.show_as(result, "MaskedSelectBackward0", input)
 
 
 @both
@@ -85,7 +86,8 @@ def masked_fill(input, mask, value):
             "masked_fill only supports a 0-dimensional value tensor, but got tensor "
             f"with {value.dim()} dimension(s)."
         )
-    return _ops.to(_ops.where(mask, value, input), input.dtype)
+    result = _ops.to(_ops.where(mask, value, input), input.dtype)
+    return _C.show_as(result, "MaskedFillBackward0", input)
 
 
 def _masked_fill_inplace(self, mask, value):

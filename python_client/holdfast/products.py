@@ -42,7 +42,7 @@ def bmm(input, mat2):
             "bmm: the batches must have one size. "
             f"Got {list(input.shape)} and {list(mat2.shape)}."
         )
-    return _ops.matmul(input, mat2)
+    return _C.show_as(_ops.matmul(input, mat2), "BmmBackward0", input, mat2)
 
 
 @both(out=True)
@@ -85,7 +85,8 @@ def _add_product(input, product, beta, alpha):
 @both(out=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2)."""
-    return _add_product(input, mm(mat1, mat2), beta, alpha)
+    result = _add_product(input, mm(mat1, mat2), beta, alpha)
+    return _C.show_as(result, "AddmmBackward0", input, mat1, mat2)
 
 
 @both(out=True)
@@ -97,7 +98,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 @both(out=True)
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2)."""
-    return _add_product(input, bmm(batch1, batch2), beta, alpha)
+    result = _add_product(input, bmm(batch1, batch2), beta, alpha)
+    return _C.show_as(result, "BaddbmmBackward0", input, batch1, batch2)
 
 
 @both(out=True)
@@ -252,7 +254,8 @@ def trace(input):
         )
     m, n = input.shape
     end = max(min(m, n) * (n + 1) - n, 0)
-    return _ops.sum(_ops.slice(input.reshape(-1), 0, 0, end, n + 1))
+    result = _ops.sum(_ops.slice(input.reshape(-1), 0, 0, end, n + 1))
+    return _C.show_as(result, "TraceBackward0", input)
 
 
 def _best_order(sizes):

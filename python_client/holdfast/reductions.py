@@ -19,7 +19,7 @@ _min_result = named_result("min", ["values", "indices"])
 _aminmax_result = named_result("aminmax", ["min", "max"])
 
 
-def _extreme(input, dim, keepdim, arg, result_type):
+def _extreme(input, dim, keepdim, arg, result_type, node):
     # Only max and min know an order of bool.
     ordered = _ops.to(input, _C.uint8) if input.dtype is _C.bool else input
     indices = arg(ordered, dim, True)
@@ -29,6 +29,7 @@ def _extreme(input, dim, keepdim, arg, result_type):
     values = _ops.gather(input, dim, indices)
     if not keepdim:
         values, indices = _ops.squeeze(values, dim), _ops.squeeze(indices, dim)
+    _C.show_as(values, node, input)
     return result_type(values, indices)
 
 
@@ -40,8 +41,8 @@ def max(input, dim=None, keepdim=False, *, other=None, axis=None):
     if other is not None:
         return _ops.maximum(input, other)
     if dim is None:
-        return _ops.amax(input)
-    return _extreme(input, dim, keepdim, _ops.argmax, _max_result)
+        return _C.show_as(_ops.amax(input), "MaxBackward1", input)
+    return _extreme(input, dim, keepdim, _ops.argmax, _max_result, "MaxBackward0")
 
 
 @both(out=True)
@@ -52,8 +53,8 @@ def min(input, dim=None, keepdim=False, *, other=None, axis=None):
     if other is not None:
         return _ops.minimum(input, other)
     if dim is None:
-        return _ops.amin(input)
-    return _extreme(input, dim, keepdim, _ops.argmin, _min_result)
+        return _C.show_as(_ops.amin(input), "MinBackward1", input)
+    return _extreme(input, dim, keepdim, _ops.argmin, _min_result, "MinBackward0")
 
 
 @both(out=True)
@@ -89,15 +90,15 @@ def _shift(dim, unbiased):
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Variance over dim (all if None), with Bessel's correction by default."""
     dim, unbiased = _shift(axis if dim is None else dim, unbiased)
-    return _ops.var_mean(input, dim, _correction(unbiased, correction), keepdim)[0]
+    result = _ops.var_mean(input, dim, _correction(unbiased, correction), keepdim)[0]
+    return _C.show_as(result, "VarBackward0", input)
 
 
 @both(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None):
     """Standard deviation: the root of var()."""
-    return _safe_root(
-        var(input, dim, unbiased, keepdim, correction=correction, axis=axis)
-    )
+    variance = var(input, dim, unbiased, keepdim, correction=correction, axis=axis)
+    return _C.show_as(_safe_root(variance), "StdBackward0", input)
 
 
 @both
@@ -127,7 +128,8 @@ def logsumexp(input, dim, keepdim=False):
     # An infinite maximum would give inf - inf.
     high = _ops.where(_ops.isfinite(high), high, 0.0).detach()
     total = _ops.log(_ops.sum(_ops.exp(input - high), dim, keepdim))
-    return total + (high if keepdim else _ops.squeeze(high, dim))
+    result = total + (high if keepdim else _ops.squeeze(high, dim))
+    return _C.show_as(result, "LogsumexpBackward0", input)
 
 
 def _safe_root(total):
@@ -152,7 +154,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if input.dtype.is_complex:
         input = _ops.abs(input)
     if p in (0, 1, 2, math.inf, -math.inf):
-        return _ops.vector_norm(input, builtins.float(p), dim, keepdim)
+        result = _ops.vector_norm(input, builtins.float(p), dim, keepdim)
+        return _C.show_as(result, "NormBackward1", input)
     total = _ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim)
     if not total.requires_grad:
         return _ops.pow(total, 1.0 / p)

@@ -86,7 +86,9 @@ def t(input):
         raise RuntimeError(
             f"t() expects a tensor with <= 2 dimensions, but self is {rank}D"
         )
-    return input if rank < 2 else _ops.transpose(input, 0, 1)
+    if rank < 2:
+        return input
+    return _C.show_as(_ops.transpose(input, 0, 1), "TBackward0", input)
 
 
 def _reverse_dims(self):
@@ -156,6 +158,14 @@ def _split_method(self, split_size, dim=0):
     return split(self, split_size, dim)
 
 
+def _shown(views, node, input):
+    """The views as a tuple; where recorded, they are shown as one function's."""
+    if input.requires_grad:
+        for view in views:
+            _C.show_as(view, node, input)
+    return tuple(views)
+
+
 @function
 def split(tensor, split_size_or_sections, dim=0):
     """Views of split_size entries each along dim, or of the given sizes."""
@@ -179,7 +189,9 @@ def split(tensor, split_size_or_sections, dim=0):
         for length in sections:
             bounds.append((start, start + length))
             start += length
-    return tuple(_ops.slice(tensor, dim, a, b) for a, b in bounds)
+    return _shown(
+        [_ops.slice(tensor, dim, a, b) for a, b in bounds], "SplitBackward0", tensor
+    )
 
 
 @both
@@ -217,7 +229,11 @@ def unbind(input, dim=0):
     """Tuple of the slices along dim, which disappears."""
     if input.dim() == 0:
         raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
-    return tuple(_ops.select(input, dim, i) for i in range(input.size(dim)))
+    return _shown(
+        [_ops.select(input, dim, i) for i in range(input.size(dim))],
+        "UnbindBackward0",
+        input,
+    )
 
 
 @function(out=True)
@@ -238,8 +254,10 @@ def stack(tensors, dim=0, *, axis=None):
         # Two ops in the place of one per tensor and one. (Under no_grad a view would
         # be a result that nobody may write inside the graph.)
         sizes = (*first[:dim], len(tensors), *first[dim:])
-        return _ops.view(_ops.cat(tensors, dim), sizes)
-    return _ops.cat([_ops.unsqueeze(x, dim) for x in tensors], dim)
+        result = _ops.view(_ops.cat(tensors, dim), sizes)
+        return _C.show_as(result, "StackBackward0", *tensors)
+    result = _ops.cat([_ops.unsqueeze(x, dim) for x in tensors], dim)
+    return _C.show_as(result, "StackBackward0", *tensors)
 
 
 @function(names=("concat", "concatenate"), out=True)
@@ -280,7 +298,8 @@ def repeat(input, *sizes, repeats=None):
     split_shape = [n for s in shape for n in (1, s)]
     wide = [n for r, s in zip(sizes, shape) for n in (r, s)]
     expanded = _ops.expand(_ops.view(input, split_shape), wide)
-    return _merged_copy(expanded, [r * s for r, s in zip(sizes, shape)])
+    result = _merged_copy(expanded, [r * s for r, s in zip(sizes, shape)])
+    return _C.show_as(result, "RepeatBackward0", input)
 
 
 def _merged_copy(input, shape):
@@ -414,7 +433,8 @@ def roll(input, shifts, dims=None):
         if cut:
             head = _ops.slice(result, dim, 0, cut)
             result = _ops.cat([_ops.slice(result, dim, cut, size), head], dim)
-    return _ops.clone(input) if result is input else result
+    result = _ops.clone(input) if result is input else result
+    return _C.show_as(result, "RollBackward0", input)
 
 
 @both

@@ -65,7 +65,7 @@ def _median(input, dim, keepdim, ignore_nan, result_type):
     # All that equal it share the gradient, which is how amax differentiates.
     value = value.detach()
     equal = _ops.logical_or(_ops.eq(input, value), _ops.isnan(value))
-    return _ops.amax(input[equal])
+    return _C.show_as(_ops.amax(input[equal]), "MedianBackward0", input)
 
 
 @both(out=True)

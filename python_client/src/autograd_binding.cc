@@ -4,12 +4,13 @@
 
 #include <map>
 #include <new>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
+#include "absl/container/inlined_vector.h"
 #include "client/session.h"
+#include "client/shown_name.h"
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
@@ -19,6 +20,7 @@
 
 namespace holdfast::python {
 
+using client::GraphEdges;
 using client::GraphNode;
 using client::Tensor;
 
@@ -34,63 +36,26 @@ const RefPtr<GraphNode>& NodeOf(PyObject* self) {
   return reinterpret_cast<PyGradFn*>(self)->node;
 }
 
-// Where PyTorch names another op for what a program called.
-const char* NameInPyTorch(OpId op) {
-  switch (op) {
-    case OpId::conv2d:
-    case OpId::conv3d:
-      return "ConvolutionBackward0";
-    case OpId::group_norm:
-      return "NativeGroupNormBackward0";
-    case OpId::index_mask:
-      return "IndexBackward0";
-    case OpId::linear:
-      return "AddmmBackward0";
-    case OpId::matmul:
-      return "MmBackward0";
-    case OpId::max_pool2d:
-      return "MaxPool2DWithIndicesBackward0";
-    case OpId::to:
-      return "ToCopyBackward0";
-    case OpId::vector_norm:
-      return "LinalgVectorNormBackward0";
-    default:
-      return nullptr;
-  }
-}
-
-// "index_select" -> "IndexSelectBackward0", PyTorch's style.
-std::string NodeName(const GraphNode& node) {
-  if (node.function) return absl::StrCat(node.function->name(), "Backward");
-  if (node.is_leaf()) return "AccumulateGrad";
-  if (node.op == OpId::kCount) return "ReleasedFunctionBackward";
-  if (const char* known = NameInPyTorch(node.op)) return known;
-  std::string name;
-  bool upper = true;
-  for (const char c : SchemaOf(node.op).name) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    name.push_back(upper ? absl::ascii_toupper(c) : c);
-    upper = false;
-  }
-  return absl::StrCat(name, "Backward0");
-}
-
 PyObject* GradFnName(PyObject* self, PyObject*) {
-  return PyUnicode_FromString(NodeName(*NodeOf(self)).c_str());
+  return PyUnicode_FromString(client::ShownName(*NodeOf(self)).c_str());
+}
+
+// "torch::autograd::CopySlices" is a CopySlices.
+std::string NodeTypeName(const GraphNode& node) {
+  const std::string name = client::ShownName(node);
+  const size_t scope = name.rfind(':');
+  return scope == std::string::npos ? name : name.substr(scope + 1);
 }
 
 PyObject* GradFnRepr(PyObject* self) {
   return PyUnicode_FromFormat("<%s object at %p>",
-                              NodeName(*NodeOf(self)).c_str(), self);
+                              NodeTypeName(*NodeOf(self)).c_str(), self);
 }
 
 // Pairs (node, 0), as PyTorch's next_functions; a non-differentiable input is
 // (None, 0).
 PyObject* NextFunctions(PyObject* self, void*) {
-  const auto& inputs = NodeOf(self)->inputs;
+  const GraphEdges inputs = client::ShownInputs(*NodeOf(self));
   PyRef tuple(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
   if (!tuple) return nullptr;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -228,12 +193,36 @@ PyObject* NewGradFn(RefPtr<GraphNode> node) {
     PyObject* context = ObjectOf(*node->function);
     if (context != nullptr) return PyRef::Borrowed(context).release();
   }
-  PyTypeObject* type = GradFnType(NodeName(*node));
+  PyTypeObject* type = GradFnType(NodeTypeName(*node));
   if (type == nullptr) return nullptr;
   PyGradFn* object = PyObject_New(PyGradFn, type);
   if (object == nullptr) return nullptr;
   new (&object->node) RefPtr<GraphNode>(std::move(node));
   return reinterpret_cast<PyObject*>(object);
+}
+
+// (result, name, *inputs) -> result
+PyObject* ShowAs(PyObject*, PyObject* const* args, Py_ssize_t count,
+                 PyObject*) {
+  if (count < 2 || !IsTensor(args[0]) || !PyUnicode_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "show_as takes a Tensor, a name, inputs");
+    return nullptr;
+  }
+  const Tensor& result = TensorOf(args[0]);
+  if (!result->is_leaf && result->node) {
+    // A name stays where it is: each is kept once, as long as the process. The
+    // GIL guards the set.
+    static auto* names = new std::set<std::string>;
+    const char* text = PyUnicode_AsUTF8AndSize(args[1], nullptr);
+    if (text == nullptr) return nullptr;
+    absl::InlinedVector<Tensor, 4> inputs;
+    for (Py_ssize_t i = 2; i < count; ++i) {
+      if (IsTensor(args[i])) inputs.push_back(TensorOf(args[i]));
+    }
+    result->session()->ShowAs(result, names->insert(text).first->c_str(),
+                              inputs);
+  }
+  return PyRef::Borrowed(args[0]).release();
 }
 
 PyObject* IsGradEnabled(PyObject*, PyObject*) {

@@ -20,6 +20,8 @@ bool SetRequiresGradOf(PyObject* tensor, bool value);
 PyObject* NewGradFn(RefPtr<client::GraphNode> node);
 
 // Module functions: see autograd/__init__.py for what they mean.
+PyObject* ShowAs(PyObject* module, PyObject* const* args, Py_ssize_t count,
+                 PyObject* keywords);
 PyObject* IsGradEnabled(PyObject* module, PyObject* unused);
 PyObject* SetGradMode(PyObject* module, PyObject* enabled);
 PyObject* Backward(PyObject* module, PyObject* args);

@@ -40,6 +40,10 @@ PyMethodDef* ModuleFunctions() {
       {"store_out", StoreOut, METH_VARARGS,
        "store_out(out, result, /)\n--\n\n"
        "Writes a result, or a tuple of them, into the caller's; returns out."},
+      {"show_as", AsPyCFunction(ShowAs), METH_FASTCALL | METH_KEYWORDS,
+       "show_as(result, name, *inputs, /)\n--\n\n"
+       "result; its grad_fn is shown as `name` of the inputs, where more ops "
+       "than one made it."},
       {"is_grad_enabled", IsGradEnabled, METH_NOARGS,
        "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
       {"set_grad_mode", SetGradMode, METH_O, nullptr},

@@ -5,6 +5,7 @@
 // without waiting, but for sizes that depend on data.
 
 #include "client/session.h"
+#include "client/shown_name.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/call.h"
 #include "python_client/src/dtype_type.h"
@@ -71,11 +72,8 @@ PyObject* RetainsGrad(PyObject* self, void*) {
 
 PyObject* GradFn(PyObject* self, void*) {
   const Tensor& tensor = KnownOf(self);
-  if (!tensor->is_leaf && tensor->node) return NewGradFn(tensor->node);
-  // A write through an alias made it part of the graph.
-  if (!tensor->requires_grad && tensor->storage()->written_by) {
-    return NewGradFn(tensor->storage()->written_by);
-  }
+  RefPtr<client::GraphNode> node = client::ShownNode(*tensor);
+  if (node) return NewGradFn(std::move(node));
   Py_RETURN_NONE;
 }
 

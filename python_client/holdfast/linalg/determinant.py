@@ -65,7 +65,7 @@ def _factors(A):
 def det(A):
     """Determinant."""
     diagonal, sign = _factors(A)
-    return _product(diagonal) * sign
+    return _C.show_as(_product(diagonal) * sign, "LinalgDetBackward0", A)
 
 
 @accepts_out
@@ -74,7 +74,9 @@ def slogdet(A):
     diagonal, sign = _factors(A)
     return _slogdet_result(
         _product(_direction(diagonal.detach())) * sign,
-        _ops.sum(_ops.log(_ops.abs(diagonal)), -1),
+        _C.show_as(
+            _ops.sum(_ops.log(_ops.abs(diagonal)), -1), "LinalgSlogdetBackward0", A
+        ),
     )
 
 

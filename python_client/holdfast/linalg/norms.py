@@ -39,11 +39,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     if dim is None:
         shape = (1,) * x.dim()
         result = _elements_norm(x.reshape(-1), ord, 0)
-        return result.reshape(shape) if keepdim else result
+        result = result.reshape(shape) if keepdim else result
+        return _C.show_as(result, "LinalgVectorNormBackward0", x)
     dims = _dims(dim)
     if not dims:
         dims = tuple(range(x.dim()))
-    return _elements_norm(x, ord, dims, keepdim)
+    result = _elements_norm(x, ord, dims, keepdim)
+    return _C.show_as(result, "LinalgVectorNormBackward0", x)
 
 
 def _singular_norm(A, ord):
@@ -79,7 +81,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
             f"linalg.matrix_norm: dims must be different. Got ({row}, {column})"
         )
     if ord == "fro":
-        return _elements_norm(A, 2, (row, column), keepdim)
+        result = _elements_norm(A, 2, (row, column), keepdim)
+        return _C.show_as(result, "LinalgVectorNormBackward0", A)
     if isinstance(ord, str) and ord != "nuc":
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord in ("nuc", 2, -2):

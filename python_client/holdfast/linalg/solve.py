@@ -82,7 +82,8 @@ def inv(A):
         raise RuntimeError(
             "linalg.inv: The input tensor A must have at least 2 dimensions."
         )
-    return _ops.linalg_solve(A, identity_like(A, A.size(-2)))
+    result = _ops.linalg_solve(A, identity_like(A, A.size(-2)))
+    return _C.show_as(result, "LinalgInvExBackward0", A)
 
 
 @accepts_out

@@ -105,7 +105,8 @@ def prelu(input, weight):
                 f"{tuple(input.shape)}."
             )
         weight = weight.reshape([1, -1] + [1] * (input.dim() - 2))
-    return holdfast.where(input > 0, input, input * weight)
+    result = holdfast.where(input > 0, input, input * weight)
+    return _C.show_as(result, "PreluBackward0", input, weight)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -222,7 +223,8 @@ def softsign(input):
 
 def logsigmoid(input):
     """log(sigmoid(input)), without overflow."""
-    return _ops.softplus(input, -1.0, math.inf)
+    result = _ops.softplus(input, -1.0, math.inf)
+    return _C.show_as(result, "LogSigmoidBackward0", input)
 
 
 def glu(input, dim=-1):
@@ -232,9 +234,10 @@ def glu(input, dim=-1):
         raise RuntimeError(
             f"Halving dimension must be even, but dimension {dim} is size {size}"
         )
-    return input.narrow(dim, 0, size // 2) * (
+    result = input.narrow(dim, 0, size // 2) * (
         input.narrow(dim, size // 2, size // 2).sigmoid()
     )
+    return _C.show_as(result, "GluBackward0", input)
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):

@@ -19,6 +19,8 @@ __all__ = [
 ]
 
 _ops = _C.ops
+# grad_fn of every convolution, in PyTorch.
+_NODE = "ConvolutionBackward0"
 
 
 def linear(input, weight, bias=None):
@@ -72,7 +74,7 @@ def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
         return _ops.conv3d(input, weight, bias, stride, padding, dilation, groups)
     if axes == 2:
         return _ops.conv2d(input, weight, bias, stride, padding, dilation, groups)
-    return _ops.conv2d(
+    result = _ops.conv2d(
         input.unsqueeze(-2),
         weight.unsqueeze(-2),
         bias,
@@ -81,6 +83,7 @@ def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
         (1, *dilation),
         groups,
     ).squeeze(-2)
+    return _C.show_as(result, _NODE, input, weight, bias)
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -172,6 +175,7 @@ def _conv_transpose(
             f"Calculated output size per channel: {size}. Output size is too small"
         )
     channels = weight.shape[1] * groups
+    inputs = input, weight, bias
     one = axes == 1
     if one:
         input, weight, size = input.unsqueeze(-2), weight.unsqueeze(-2), [1, *size]
@@ -184,7 +188,7 @@ def _conv_transpose(
         result = _ops.constant_pad(result, crop, 0)
     if bias is not None:
         result = result + bias.reshape(-1, *(1,) * axes)
-    return result
+    return _C.show_as(result, _NODE, *inputs)
 
 
 def conv_transpose1d(

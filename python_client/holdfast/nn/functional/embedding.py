@@ -51,7 +51,8 @@ def embedding(
     result = weight.index_select(0, flat)
     if weight.requires_grad:
         result = _share_gradient(result, flat, rows, padding_idx, scale_grad_by_freq)
-    return result.reshape(tuple(input.shape) + (columns,))
+    result = result.reshape(tuple(input.shape) + (columns,))
+    return _C.show_as(result, "EmbeddingBackward0", weight)
 
 
 def _padding(padding_idx, rows):

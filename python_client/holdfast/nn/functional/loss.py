@@ -172,7 +172,9 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Squared difference."""
     reduction = reduction_of(reduction, size_average, reduce)
     _warn_sizes(input, target)
-    return reduced(holdfast.square(input - target), reduction)
+    return reduced(
+        holdfast.square(input - target), reduction, "MseLossBackward0", input, target
+    )
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -193,11 +195,13 @@ def smooth_l1_loss(
     _warn_sizes(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    node = "SmoothL1LossBackward0"
     difference = input - target
     if beta == 0:
-        return reduced(difference.abs(), reduction)
+        return reduced(difference.abs(), reduction, node, input, target)
     loss = reduced(_ops.huber(difference, beta), reduction)
-    return loss if beta == 1 else loss / beta
+    loss = loss if beta == 1 else loss / beta
+    return _C.show_as(loss, node, input, target)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
@@ -209,7 +213,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
     _warn_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return reduced(_ops.huber(input - target, delta), reduction)
+    loss = _ops.huber(input - target, delta)
+    return reduced(loss, reduction, "HuberLossBackward0", input, target)
 
 
 def kl_div(

@@ -27,7 +27,13 @@ def binary_cross_entropy(
         loss = _limited_cross_entropy(input, target)
     else:
         loss = _recorded_cross_entropy(input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(
+        loss if weight is None else loss * weight,
+        reduction,
+        "BinaryCrossEntropyBackward0",
+        input,
+        target,
+    )
 
 
 def _limited_cross_entropy(input, target):
@@ -70,7 +76,13 @@ def binary_cross_entropy_with_logits(
     else:
         factor = 1 + (pos_weight - 1) * target
         loss = (1 - target) * input - factor * logsigmoid(input)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(
+        loss if weight is None else loss * weight,
+        reduction,
+        "BinaryCrossEntropyWithLogitsBackward0",
+        input,
+        target,
+    )
 
 
 def _check_sizes(input, target):

@@ -5,6 +5,8 @@
 
 import warnings
 
+from holdfast import _C
+
 KINDS = ("none", "mean", "sum")
 
 
@@ -24,8 +26,11 @@ def reduction_of(reduction, size_average=None, reduce=None):
     return reduction
 
 
-def reduced(loss, reduction):
-    """`loss` as it is, its mean, or its sum."""
+def reduced(loss, reduction, node=None, *inputs):
+    """`loss` as it is, its mean, or its sum. With `node`, its grad_fn is shown as
+    the node of that name of a function of `inputs`."""
     if reduction == "mean":
-        return loss.mean()
-    return loss.sum() if reduction == "sum" else loss
+        loss = loss.mean()
+    elif reduction == "sum":
+        loss = loss.sum()
+    return loss if node is None else _C.show_as(loss, node, *inputs)

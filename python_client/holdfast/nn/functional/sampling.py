@@ -161,7 +161,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             points, sizes, mode, padding_mode, bool(align_corners)
         )
     planes = input.reshape(n, c, math.prod(sizes))
-    return _ops.weighted_gather(planes, index, weight).reshape(n, c, *out)
+    result = _ops.weighted_gather(planes, index, weight).reshape(n, c, *out)
+    node = f"GridSampler{len(sizes)}DBackward0"
+    return _C.show_as(result, node, input, grid)
 
 
 def _taps_of(points, sizes, mode, padding_mode, align_corners):

@@ -66,7 +66,8 @@ def pixel_shuffle(input, upscale_factor):
     n = len(lead)
     split = input.reshape(*lead, c // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return split.permute(order).reshape(*lead, c // (r * r), h * r, w * r)
+    result = split.permute(order).reshape(*lead, c // (r * r), h * r, w * r)
+    return _C.show_as(result, "PixelShuffleBackward0", input)
 
 
 def pixel_unshuffle(input, downscale_factor):
