@@ -30,6 +30,40 @@ case(
     (2, 3, 3),
 )
 
+# ---- products of reflections
+
+
+def np_reflections(a, tau):
+    """The first columns of H_1 ... H_k, one by one."""
+    m, k = a.shape[-2:]
+    result = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m))
+    for i in range(k):
+        v = np.tril(a, -1)[..., i] + np.eye(m)[i]
+        outer = v[..., :, None] * v[..., None, :]
+        result = result @ (np.eye(m) - tau[..., i, None, None] * outer)
+    return result[..., :k]
+
+
+for shape in [(3, 3), (2, 5, 3), (4, 1)]:
+    x, tau = rng.uniform(-1, 1, shape), rng.uniform(0.5, 1.5, (*shape[:-2], shape[-1]))
+    case(
+        "linalg.householder_product",
+        lambda hf, a, t: hf.linalg.householder_product(a, t),
+        np_reflections,
+        x,
+        tau,
+    )
+    case(
+        "linalg.householder_product",
+        lambda hf, a, t: hf.linalg.householder_product(a, t),
+        np_reflections,
+        x,
+        tau * (np.arange(shape[-1]) != 1),
+        grad=(0,),
+        label=" an idle one",
+    )
+case("orgqr", lambda hf, a, t: hf.orgqr(a, t), np_reflections, (4, 2), (2,))
+
 # ---- powers
 
 for scale in (0.001, 0.02, 0.1, 0.4, 1.0, 4.0):

@@ -58,6 +58,9 @@ when a function has no check.
 OWN_TESTS = {
     "tests/test_run.py": "compile",
     "python_client/tests/test_interop.py": "from_dlpack to_dlpack",
+    "python_client/tests/test_fake_quantization.py": """
+        fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
+        """,
     "python_client/tests/test_memory.py": """
         max_memory_allocated memory_allocated memory_reserved reset_peak_memory_stats
         """,

@@ -22,6 +22,7 @@ from holdfast import (  # noqa: F401
     dtypes,
     elementwise,
     errors,
+    fake_quantization,
     histograms,
     indexed,
     indexing,

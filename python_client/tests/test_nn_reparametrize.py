@@ -225,3 +225,50 @@ def test_fusion():
     np.testing.assert_allclose(
         fused(x).tolist(), norm(conv(x)).tolist(), rtol=1e-4, atol=1e-5
     )
+
+
+MAPS = ("matrix_exp", "cayley", "householder")
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 6)])
+@pytest.mark.parametrize("map_name", (None, *MAPS))
+def test_orthogonal(shape, map_name):
+    def wrap(n, module):
+        return n.utils.parametrizations.orthogonal(module, orthogonal_map=map_name)
+
+    ours, theirs = twins(lambda n: n.Linear(*shape[::-1], bias=False), wrap)
+    assert_train_alike(ours, theirs, (7, shape[1]))
+    tall = ours.weight if shape[0] >= shape[1] else ours.weight.T
+    assert (tall.T @ tall - holdfast.eye(min(shape))).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("map_name", MAPS)
+def test_orthogonal_starts_from_an_orthogonal_value(map_name):
+    value = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    made = {}
+    for torch in (holdfast, peer):
+        layer = torch.nn.Linear(3, 5, dtype=torch.float64)
+        layer.weight.data = torch.tensor(value[:, :3].copy())
+        register = torch.nn.utils.parametrizations.orthogonal
+        made[torch] = register(layer, "weight", map_name, use_trivialization=False)
+        if map_name != "householder":  # from the value as it is
+            continue
+        np.testing.assert_allclose(layer.weight.detach().numpy(), value[:, :3])
+        layer.weight = torch.tensor(value[:, 2:].copy())
+        np.testing.assert_allclose(layer.weight.detach().numpy(), value[:, 2:])
+    assert_close(made[holdfast].weight, made[peer].weight)
+
+
+def test_orthogonal_says_what_it_cannot():
+    register = nn.utils.parametrizations.orthogonal
+    layer = nn.Linear(3, 2)
+    for args, message in (
+        (("bias",), "Expected a matrix or batch of matrices"),
+        (("foo",), "no parameter or buffer with name 'foo'"),
+        (("weight", "qr"), "orthogonal_map has to be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            register(layer, *args)
+    register(layer, "weight", "cayley", use_trivialization=False)
+    with pytest.raises(NotImplementedError, match="not possible to assign"):
+        layer.weight = holdfast.eye(2, 3)

@@ -27,6 +27,7 @@ from .factor import (
     svd,
     svdvals,
 )
+from .householder import householder_product
 from .norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from .power import matrix_exp, matrix_power, vander
 from .solve import inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensorsolve
@@ -50,6 +51,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "lstsq",
     "lu",

@@ -8,11 +8,12 @@ from holdfast.missing import module_getattr
 
 from .. import functional as F
 from ..module import Module
+from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 from .spectral_norm import as_matrix, default_dim, iterate
 from .weight_norm import norm_except
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _SpectralNorm(Module):

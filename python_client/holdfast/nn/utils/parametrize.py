@@ -53,7 +53,10 @@ class ParametrizationList(ModuleList):
         new = original
         with holdfast.no_grad():
             for module in reversed(list(self)):
-                if hasattr(module, "right_inverse"):
+                if not hasattr(module, "right_inverse"):
+                    continue
+                # One that cannot be inverted starts from the value as it is.
+                with contextlib.suppress(NotImplementedError):
                     new = _inverse(module, new)
         self.is_tensor = isinstance(new, holdfast.Tensor)
         if self.is_tensor:
