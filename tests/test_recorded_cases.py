@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every op case as a recurring sequence of launches: what recordings and fused chains
+compute has the bits of plain launches. On the fake device, with the CUDA kernels'
+sources compiled for the host. HOLDFAST_TEST_RECORDED_CASES=all takes every case and
+its gradients, some minutes' work; without it, one in twenty."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from all_op_cases import CASES
+
+import holdfast
+from holdfast import _stats
+from holdfast.daemon import Daemon
+
+# Calls of a step: enough for a sequence (server/replay/launch_replay.h). Steps: enough
+# for addresses to recur, a sequence to be launched plainly twice, recorded, replayed.
+CALLS = 9
+STEPS = 6
+
+ALL = os.environ.get("HOLDFAST_TEST_RECORDED_CASES") == "all"
+CHOSEN = [c for c in CASES if not c.random][:: 1 if ALL else 20]
+FORWARD = [pytest.param(c, id=c.name) for c in CHOSEN]
+GRADIENTS = [pytest.param(c, id=c.name) for c in CHOSEN if c.grad]
+
+
+def connect_to(*flags):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
+        patch.setenv("HOLDFAST_FAKE_LAG_US", "0")
+        with Daemon("--device=fake", *flags) as running:
+            with holdfast.connect(running.shm_address, default=False) as session:
+                yield session
+
+
+@pytest.fixture(scope="module")
+def recording():
+    yield from connect_to()
+
+
+@pytest.fixture(scope="module")
+def plain():
+    yield from connect_to("--graphs=off")
+
+
+def upload(case):
+    arrays = (a.astype(np.float32) if a.dtype == float else a for a in case.arrays())
+    return [holdfast.from_numpy(np.array(a, order="C")) for a in arrays]
+
+
+def values(result):
+    parts = result if isinstance(result, (tuple, list)) else (result,)
+    return [p.detach().numpy() for p in parts if isinstance(p, holdfast.Tensor)]
+
+
+def repeated(session, case, call):
+    """The results of the last step's calls."""
+    holdfast.set_default_session(session)
+    holdfast.manual_seed(0)
+    tensors = upload(case)
+    for step in range(STEPS):
+        results = [call(case, tensors) for _ in range(CALLS)]
+        if step < STEPS - 1:
+            results = None  # its memory is the next step's
+            session.synchronize()
+    return [values(result) for result in results]
+
+
+def equal_bits(ours, theirs):
+    for mine, other in zip(ours, theirs, strict=True):
+        for x, y in zip(mine, other, strict=True):
+            assert x.dtype == y.dtype and x.shape == y.shape
+            assert x.tobytes() == y.tobytes()
+
+
+def forward(case, tensors):
+    return case.ours(holdfast, *tensors)
+
+
+def gradient(case, tensors):
+    copies = [t.clone() for t in tensors]
+    for i in case.grad:
+        copies[i].requires_grad_()
+    result = case.ours(holdfast, *copies)
+    part = result[0] if isinstance(result, (tuple, list)) else result
+    part.sum().backward()
+    return [copies[i].grad for i in case.grad]
+
+
+@pytest.mark.parametrize("case", FORWARD)
+def test_forward_has_the_bits_of_launches(recording, plain, case):
+    equal_bits(repeated(recording, case, forward), repeated(plain, case, forward))
+
+
+if ALL:
+
+    @pytest.mark.parametrize("case", GRADIENTS)
+    def test_gradients_have_the_bits_of_launches(recording, plain, case):
+        equal_bits(repeated(recording, case, gradient), repeated(plain, case, gradient))
+
+
+def counts(session):
+    stats = _stats.parse(session._stats())
+    return stats["replayed_launches"], stats["fused_launches"]
+
+
+def test_recordings_and_chains_took_part(recording, plain):
+    """How many a busy machine lets begin in time differs from run to run."""
+    chain = next(c for c in CASES if c.op == "exp")
+    deadline = time.monotonic() + 60
+    while min(counts(recording)) == 0 and time.monotonic() < deadline:
+        equal_bits(repeated(recording, chain, forward), repeated(plain, chain, forward))
+    assert min(counts(recording)) > 0
+    assert counts(plain) == (0, 0)
