@@ -30,6 +30,12 @@ NOT_IN_TORCH = set(
 )
 
 
+# Products of products, each rounded to the type: errors are as large as the
+# largest element's, also in elements where terms cancel, and whose are the smaller
+# ones changes with the processor.
+ROUNDED_ON_THE_WAY = {"linalg.matrix_power", "matrix_power"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """kind: "accepted" where PyTorch raises, "refused" where it does not,
