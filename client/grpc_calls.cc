@@ -23,6 +23,12 @@ bool IsCut(grpc::StatusCode code) {
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
+  // Not by the user, as kCancelled means here: a daemon that ends cancels the
+  // calls that it has not answered.
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError(
+        absl::StrCat("the call was cut off: ", status.error_message()));
+  }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       status.error_message());
 }

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/grpc_calls.h"
+
+#include "gtest/gtest.h"
+
+namespace holdfast::client {
+namespace {
+
+// kCancelled is Ctrl-C here; a daemon that ends, or starts again, cancels
+// calls.
+TEST(FromGrpcTest, WhatTheDaemonCancelsIsNotTheUsersDoing) {
+  const absl::Status status =
+      FromGrpc(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), "the call was cut off: CANCELLED");
+}
+
+TEST(FromGrpcTest, OtherCodesAreKept) {
+  EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
+  const absl::Status status =
+      FromGrpc(grpc::Status(grpc::StatusCode::NOT_FOUND, "[hello] gone"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), "[hello] gone");
+}
+
+}  // namespace
+}  // namespace holdfast::client
