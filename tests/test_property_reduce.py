@@ -113,7 +113,10 @@ def reduced(name, x, axis, keep, row):
         expected = np.log(np.sum(np.exp(x.exact), **options))
     else:
         expected = reference(x.exact, **options)
-    check(f(x.tensor, **arguments), expected, result(x.dtype), 1e-5, 3e-4)
+    # A logarithm and the maximum that is added to it may cancel, each rounded.
+    rounded = x.dtype in ("float16", "bfloat16")
+    near = 3e-2 if name == "logsumexp" and rounded else 3e-4
+    check(f(x.tensor, **arguments), expected, result(x.dtype), 1e-5, near)
 
 
 @pytest.mark.parametrize("name", OVER_DIMS)
