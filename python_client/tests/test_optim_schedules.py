@@ -106,6 +106,64 @@ def test_state_dict_goes_on_where_it_was(make):
         assert one.get_last_lr() == two.get_last_lr()
 
 
+class Factor:
+    """A callable whose attributes are part of a schedule's state."""
+
+    def __init__(self, decay):
+        self.decay = decay
+
+    def __call__(self, epoch):
+        return self.decay**epoch
+
+
+def a_programs_schedule(base):
+    class Warmup(base):
+        """Asks what schedules of programs ask their base class."""
+
+        def get_lr(self):
+            assert self._get_lr_called_within_step
+            self.counts = [*getattr(self, "counts", []), self._step_count]
+            return [lr * min(1, self._step_count / 4) for lr in self.base_lrs]
+
+    return Warmup
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_scheduler.step.*")
+def test_schedules_of_programs():
+    made = [
+        a_programs_schedule(library.lr_scheduler._LRScheduler)(optimizer)
+        for library, optimizer in zip((optim, torch.optim), optimizers())
+    ]
+    for _ in range(5):
+        ours, theirs = made
+        assert ours.state_dict() == theirs.state_dict()
+        for schedule in made:
+            schedule.step()
+            assert not schedule._get_lr_called_within_step
+    assert ours.counts == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_scheduler.step.*")
+@pytest.mark.parametrize("name", ["LambdaLR", "MultiplicativeLR"])
+def test_states_of_functions_go_both_ways(name):
+    def schedules(decay):
+        return [
+            getattr(library.lr_scheduler, name)(o, [lambda e: 1.0, Factor(decay)])
+            for library, o in zip((optim, torch.optim), optimizers())
+        ]
+
+    ours, theirs = schedules(0.5)
+    for schedule in (ours, theirs):
+        schedule.step()
+    assert ours.state_dict() == theirs.state_dict()
+    ours2, theirs2 = schedules(0.25)
+    ours2.load_state_dict(theirs.state_dict())
+    theirs2.load_state_dict(ours.state_dict())
+    for schedule in (ours2, theirs2):
+        assert schedule.lr_lambdas[1].decay == 0.5
+        assert schedule.last_epoch == 1
+
+
 def test_warm_restarts_within_an_epoch():
     ours, theirs = optimizers()
     make = [

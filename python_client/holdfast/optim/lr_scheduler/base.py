@@ -3,6 +3,8 @@
 
 """What every schedule does: epochs in, rates out."""
 
+import contextlib
+
 from ..optimizer import Optimizer
 
 
@@ -12,6 +14,11 @@ class LRScheduler:
     `last_epoch` other than -1 goes on from that epoch; the groups must then
     have "initial_lr".
     """
+
+    # What schedules of programs look at: how often step() was called, and whether
+    # it is what called get_lr().
+    _step_count = 0
+    _get_lr_called_within_step = False
 
     def __init__(self, optimizer, last_epoch=-1, verbose=False):
         if not isinstance(optimizer, Optimizer):
@@ -40,8 +47,19 @@ class LRScheduler:
 
     def step(self, epoch=None):
         """Moves to the next epoch (or to `epoch`) and sets the rates."""
+        self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr() if epoch is None else self._closed_lr())
+        with self._within_step():
+            self._set(self.get_lr() if epoch is None else self._closed_lr())
+
+    @contextlib.contextmanager
+    def _within_step(self):
+        """While get_lr() is asked by step()."""
+        self._get_lr_called_within_step = True
+        try:
+            yield
+        finally:
+            self._get_lr_called_within_step = False
 
     def _set(self, lrs):
         """Gives each group its rate."""

@@ -83,7 +83,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             whole = math.floor(epoch)
             self._place(epoch)
         self.last_epoch = whole
-        self._set(self.get_lr())
+        with self._within_step():
+            self._set(self.get_lr())
 
     def _place(self, epoch):
         """Cycle and position within it of `epoch`, counted from the start."""

@@ -3,6 +3,7 @@
 
 """Rates that change at given epochs or by a given factor."""
 
+import types
 from bisect import bisect_right
 from collections import Counter
 
@@ -21,9 +22,24 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for base, function in pairs]
 
     def state_dict(self):
-        """Without functions, which load_state_dict leaves as they are."""
-        skip = ("optimizer", "lr_lambdas")
-        return {k: v for k, v in self.__dict__.items() if k not in skip}
+        """Functions as None, which load_state_dict leaves as they are; of other
+        callables their attributes."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None
+            if isinstance(f, types.FunctionType)
+            else dict(getattr(f, "__dict__", {}))
+            for f in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes over what state_dict() returned, or what PyTorch's did."""
+        state = dict(state_dict)
+        for function, saved in zip(self.lr_lambdas, state.pop("lr_lambdas", ())):
+            if saved is not None:
+                function.__dict__.update(saved)
+        super().load_state_dict(state)
 
 
 class MultiplicativeLR(LambdaLR):
