@@ -167,3 +167,28 @@ def test_one_seed_gives_the_same_weights():
     second = nn.Linear(3, 3).weight.tolist()
     holdfast.manual_seed(5)
     assert nn.Linear(3, 3).weight.tolist() == first != second
+
+
+NORMS = [
+    lambda nn: (nn.BatchNorm1d, (3,)),
+    lambda nn: (nn.BatchNorm2d, (3,)),
+    lambda nn: (nn.InstanceNorm2d, (3, 1e-5, 0.1, True)),
+    lambda nn: (nn.LayerNorm, (3,)),
+    lambda nn: (nn.RMSNorm, (3,)),
+    lambda nn: (nn.GroupNorm, (1, 3)),
+]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_programs_norm_starts_as_it_says(norm):
+    base, arguments = norm(nn)
+
+    class Gated(base):
+        def reset_parameters(self):
+            super().reset_parameters()
+            nn.init.constant_(self.weight, 0.5)
+
+    assert Gated(*arguments).weight.tolist() == [0.5] * 3
+    plain = base(*arguments)
+    assert plain.weight.tolist() == [1.0] * 3
+    assert all(not b.any().item() for n, b in plain.named_parameters() if n == "bias")

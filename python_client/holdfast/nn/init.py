@@ -73,7 +73,8 @@ def ones_(tensor):
 
 def zeros_(tensor):
     """Zero everywhere."""
-    return constant_(tensor, 0.0)
+    with holdfast.no_grad():
+        return tensor.zero_()
 
 
 def eye_(tensor):

@@ -35,8 +35,8 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = Parameter(holdfast.ones((num_features,), **options))
-            self.bias = Parameter(holdfast.zeros((num_features,), **options))
+            self.weight = Parameter(holdfast.empty((num_features,), **options))
+            self.bias = Parameter(holdfast.empty((num_features,), **options))
         else:
             self.register_parameter("weight", None)
             self.register_parameter("bias", None)
@@ -48,6 +48,7 @@ class _NormBase(Module):
         self.register_buffer("running_mean", mean)
         self.register_buffer("running_var", var)
         self.register_buffer("num_batches_tracked", batches)
+        self.reset_parameters()
 
     def reset_running_stats(self):
         """Forgets the running statistics."""
@@ -256,11 +257,12 @@ class LayerNorm(Module):
         options = {"device": device, "dtype": dtype}
         weight = offset = None
         if elementwise_affine:
-            weight = Parameter(holdfast.ones(self.normalized_shape, **options))
+            weight = Parameter(holdfast.empty(self.normalized_shape, **options))
             if bias:
-                offset = Parameter(holdfast.zeros(self.normalized_shape, **options))
+                offset = Parameter(holdfast.empty(self.normalized_shape, **options))
         self.register_parameter("weight", weight)
         self.register_parameter("bias", offset)
+        self.reset_parameters()
 
     def reset_parameters(self):
         """Sets weight to one and bias to zero."""
@@ -304,9 +306,10 @@ class RMSNorm(Module):
         self.elementwise_affine = elementwise_affine
         weight = None
         if elementwise_affine:
-            weight = holdfast.ones(self.normalized_shape, device=device, dtype=dtype)
+            weight = holdfast.empty(self.normalized_shape, device=device, dtype=dtype)
             weight = Parameter(weight)
         self.register_parameter("weight", weight)
+        self.reset_parameters()
 
     def reset_parameters(self):
         """Sets weight to one."""
@@ -339,10 +342,11 @@ class GroupNorm(Module):
         weight = bias = None
         if affine:
             options = {"device": device, "dtype": dtype}
-            weight = Parameter(holdfast.ones((num_channels,), **options))
-            bias = Parameter(holdfast.zeros((num_channels,), **options))
+            weight = Parameter(holdfast.empty((num_channels,), **options))
+            bias = Parameter(holdfast.empty((num_channels,), **options))
         self.register_parameter("weight", weight)
         self.register_parameter("bias", bias)
+        self.reset_parameters()
 
     def reset_parameters(self):
         """Sets weight to one and bias to zero."""
