@@ -187,6 +187,33 @@ def test_as_a_buffer():
     assert module.to("cpu").adjacency.is_sparse
 
 
+def test_functions_of_programs_keep_them():
+    class Product(holdfast.autograd.Function):
+        """A sparse matrix of these values times b, as graph networks write it."""
+
+        @staticmethod
+        def forward(ctx, indices, values, b):
+            a = holdfast.sparse_coo_tensor(indices, values, (2, 3))
+            ctx.save_for_backward(a, b)
+            return holdfast.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            a, b = ctx.saved_tensors
+            at = a._indices()
+            values = gradient.matmul(b.t())[at[0], at[1]]
+            return None, values, a.t().matmul(gradient)
+
+    indices = holdfast.tensor([[0, 1, 1], [2, 0, 1]])
+    values = holdfast.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    b = holdfast.arange(6.0).reshape(3, 2).requires_grad_()
+    product = Product.apply(indices, values, b)
+    assert product.tolist() == [[4.0, 5.0], [6.0, 11.0]]
+    product.sum().backward()
+    assert values.grad.tolist() == [9.0, 1.0, 5.0]
+    assert b.grad.tolist() == [[2.0, 2.0], [3.0, 3.0], [1.0, 1.0]]
+
+
 def test_what_it_cannot_do_has_a_name():
     a, _, _, _ = pair()
     with pytest.raises(errors.UnsupportedError, match="Tensor.cumsum of sparse"):

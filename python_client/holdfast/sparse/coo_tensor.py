@@ -65,6 +65,11 @@ class SparseTensor(Tensor):
     # ---- what it is
 
     @property
+    def _version(self):
+        """How often its values were written."""
+        return self._value._version
+
+    @property
     def shape(self):
         return self._size
 
