@@ -149,25 +149,12 @@ def randint(
 
 
 @function
-def randint_like(input, low, high=None, *, dtype=None, **options):
+def randint_like(input, low=None, high=None, *, dtype=None, **options):
     """randint() with the size and type of input."""
     if high is None:
-        low, high = 0, low
+        low, high = 0, low  # randint_like(input, high)
     options.pop("memory_format", None)
     return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, **options)
-
-
-@function(out=True)
-def normal(mean, std=1.0, size=None, *, generator=None):
-    """Normal random numbers; mean and std are numbers or tensors."""
-    if size is None:
-        like = mean if isinstance(mean, _C.Tensor) else std
-        if not isinstance(like, _C.Tensor):
-            raise TypeError("normal() needs a size where mean and std are numbers")
-        if isinstance(std, _C.Tensor) and isinstance(mean, _C.Tensor):
-            like = mean + std
-        size = tuple(like.shape)
-    return _ops.randn(size, generator=generator) * std + mean
 
 
 @function

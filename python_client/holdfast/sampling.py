@@ -6,7 +6,9 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import both, method, overload
+from holdfast._registry import both, function, method, overload
+from holdfast.autograd import no_grad
+from holdfast.shapes import broadcast_shapes
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -124,6 +126,65 @@ def _check_weights(weights, needed):
         "invalid multinomial distribution: every row needs at least "
         f"{needed} weights above zero."
     )
+
+
+@function(out=True)
+def normal(mean, std=1.0, size=None, *, generator=None, **options):
+    """Normal random numbers; mean and std are numbers (with a size) or tensors that
+    broadcast, in whose type the numbers come. Gradients to them are zeros: rsample()
+    of a distribution has others. RuntimeError for a number std < 0."""
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if size is None:
+        if not tensors:
+            raise TypeError("normal() needs a size where mean and std are numbers")
+        size = broadcast_shapes(*(tuple(t.shape) for t in tensors))
+        options.setdefault("dtype", tensors[0].dtype)
+    with no_grad():
+        drawn = _ops.randn(size, generator=generator, **options) * std + mean
+    for tensor in tensors:
+        if tensor.requires_grad:
+            # Takes part in the graph, and gets zeros.
+            drawn = _ops.where(_C.tensor(True), drawn, tensor)
+    return drawn
+
+
+@function
+def binomial(count, prob, generator=None):
+    """Binomial random numbers in the shape and type of prob, outside the graph:
+    successes of `count` (a tensor of whole numbers >= 0, of that shape) trials."""
+    from holdfast.distributions.binomial import draw
+
+    _refuse_generator("binomial", generator)
+    _require("binomial", prob)
+    return draw(count, prob)
+
+
+@function(names=("_standard_gamma",))
+def _standard_gamma(input, generator=None):
+    """Gamma random numbers of rate 1 and shape parameters `input`, with gradients."""
+    from holdfast.distributions.gamma_sampling import standard_gamma
+
+    _refuse_generator("_standard_gamma", generator)
+    return standard_gamma(input)
+
+
+@function(names=("_sample_dirichlet",))
+def _sample_dirichlet(input, generator=None):
+    """Dirichlet random vectors [..., K] of concentrations `input`, with gradients."""
+    from holdfast.distributions.gamma_sampling import dirichlet
+
+    _refuse_generator("_sample_dirichlet", generator)
+    return dirichlet(input)
+
+
+def _refuse_generator(name, generator):
+    if generator is not None:
+        raise NotImplementedError(
+            f"{name}() draws from the default generator only. Got {generator}; "
+            "seed it with manual_seed()."
+        )
 
 
 @overload("poisson")

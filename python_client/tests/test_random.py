@@ -29,6 +29,11 @@ CONTINUOUS = {
         lambda t: torch.normal(torch.full_like(t, 1.0), torch.full_like(t, 3.0)),
         st.norm(1, 3),
     ),
+    "_standard_gamma": (lambda t: torch._standard_gamma(t.fill_(2.5)), st.gamma(2.5)),
+    "_sample_dirichlet": (
+        lambda t: torch._sample_dirichlet(t.new_ones(len(t), 3))[:, 0],
+        st.beta(1, 2),
+    ),
     "exponential_": (lambda t: t.exponential_(0.5), st.expon(scale=2)),
     "cauchy_": (lambda t: t.cauchy_(1, 2), st.cauchy(1, 2)),
     "log_normal_": (lambda t: t.log_normal_(0.2, 0.7), st.lognorm(0.7, 0, np.exp(0.2))),
@@ -113,6 +118,37 @@ def test_poisson_at_the_edges():
             torch.poisson(torch.tensor([1.0, rate])).tolist()
     with pytest.raises(RuntimeError, match="poisson"):
         torch.poisson(torch.tensor([1, 2]))
+
+
+def test_integers_like():
+    like = torch.empty(2, 3, dtype=torch.float64)
+    for drawn in (torch.randint_like(like, 2), torch.randint_like(like, high=2)):
+        assert drawn.shape == (2, 3) and drawn.dtype is torch.float64
+        assert set(drawn.flatten().tolist()) <= {0.0, 1.0}
+    assert set(torch.randint_like(like, 4, 5).flatten().tolist()) == {4.0}
+
+
+def test_binomial():
+    x = draws(lambda t: torch.binomial(t.fill_(40.0), torch.full_like(t, 0.3)))
+    assert chi_square(x, st.binom(40, 0.3)) > P
+    with pytest.raises(NotImplementedError, match="binomial.*default generator"):
+        torch.binomial(torch.ones(2), torch.ones(2), torch.Generator())
+
+
+def test_normal_of_tensors():
+    mean = torch.zeros(3, 1, dtype=torch.float64, requires_grad=True)
+    std = torch.ones(2, requires_grad=True)
+    drawn = torch.normal(mean, std)
+    assert drawn.shape == (3, 2) and drawn.dtype is torch.float64
+    # Of more than float32's digits.
+    assert (drawn != drawn.float().double()).any().item()
+    drawn.sum().backward()
+    assert not mean.grad.any().item() and not std.grad.any().item()
+    assert torch.normal(0, 1, (2, 3), dtype=torch.float64).dtype is torch.float64
+    with pytest.raises(RuntimeError, match="std >= 0.0, but found std -1"):
+        torch.normal(mean, -1.0)
+    with pytest.raises(TypeError, match="needs a size"):
+        torch.normal(0.0, 1.0)
 
 
 def test_geometric():

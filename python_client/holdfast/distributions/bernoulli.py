@@ -73,7 +73,8 @@ class Bernoulli(ExponentialFamily):
 
     def sample(self, sample_shape=()):
         with holdfast.no_grad():
-            return _ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+            shape = self._extended_shape(sample_shape)
+            return holdfast.bernoulli(self.probs.expand(shape))
 
     def log_prob(self, value):
         if self._validate_args:

@@ -118,7 +118,9 @@ class Binomial(Distribution):
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        return draw(self.total_count.expand(shape), self.probs.expand(shape))
+        with holdfast.no_grad():
+            count, probs = self.total_count.expand(shape), self.probs.expand(shape)
+            return holdfast.binomial(count, probs)
 
     def log_prob(self, value):
         if self._validate_args:

@@ -7,6 +7,7 @@ import math
 
 import holdfast
 from holdfast import _C
+from holdfast._registry import FUNCTIONS
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.parameters import (
@@ -19,6 +20,8 @@ from holdfast.sampling import drawn_with_replacement
 
 _ops = _C.ops
 Size = _C.Size
+
+_multinomial = FUNCTIONS["multinomial"]
 
 
 class Categorical(Distribution):
@@ -101,7 +104,13 @@ class Categorical(Distribution):
         if not math.prod(shape):
             return holdfast.zeros(shape, dtype=_C.int64)
         weights = self.probs.detach().reshape((-1, self._num_events))
-        return drawn_with_replacement(weights, count).T.reshape(shape)
+        # Of checked weights. multinomial() checks them again and waits for what it
+        # finds; where a program has put its own in its place, that one draws.
+        if holdfast.multinomial is _multinomial:
+            drawn = drawn_with_replacement(weights, count)
+        else:
+            drawn = holdfast.multinomial(weights, count, True)
+        return drawn.T.reshape(shape)
 
     def log_prob(self, value):
         if self._validate_args:

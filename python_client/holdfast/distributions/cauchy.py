@@ -8,7 +8,7 @@ import math
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
-from holdfast.distributions.parameters import broadcast_scalars, uniform
+from holdfast.distributions.parameters import broadcast_scalars, empty
 
 _ops = _C.ops
 
@@ -38,7 +38,8 @@ class Cauchy(Distribution):
         return self.loc.new_full(self._batch_shape, math.inf)
 
     def rsample(self, sample_shape=()):
-        return self._quantile(uniform(self._extended_shape(sample_shape), self.loc))
+        drawn = empty(self._extended_shape(sample_shape), self.loc).cauchy_()
+        return self.loc + self.scale * drawn
 
     def _quantile(self, probability):
         return self.loc + self.scale * _ops.tan(math.pi * (probability - 0.5))

@@ -7,7 +7,6 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.gamma_sampling import log_gamma
 
 _ops = _C.ops
 Size = _C.Size
@@ -64,10 +63,7 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        # Of logarithms, since all K numbers may be too small to divide.
-        parts = _ops.softmax(log_gamma(self.concentration.expand(shape)), -1)
-        parts = _ops.to(parts, self.concentration.dtype)
-        return _ops.clamp(parts, holdfast.finfo(parts.dtype).tiny, None)
+        return holdfast._sample_dirichlet(self.concentration.expand(shape))
 
     def log_prob(self, value):
         if self._validate_args:

@@ -6,7 +6,7 @@
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.parameters import broadcast_scalars, uniform
+from holdfast.distributions.parameters import broadcast_scalars, empty
 
 _ops = _C.ops
 
@@ -41,8 +41,8 @@ class Exponential(ExponentialFamily):
         return self.rate**-2
 
     def rsample(self, sample_shape=()):
-        drawn = uniform(self._extended_shape(sample_shape), self.rate)
-        return -_ops.log1p(-drawn) / self.rate
+        drawn = empty(self._extended_shape(sample_shape), self.rate).exponential_()
+        return drawn / self.rate
 
     def log_prob(self, value):
         if self._validate_args:

@@ -7,7 +7,6 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
-from holdfast.distributions.gamma_sampling import standard_gamma
 from holdfast.distributions.gamma_series import incomplete_gamma
 from holdfast.distributions.parameters import broadcast_scalars
 
@@ -45,7 +44,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        value = standard_gamma(self.concentration.expand(shape)) / self.rate
+        value = holdfast._standard_gamma(self.concentration.expand(shape)) / self.rate
         # 0 has no logarithm.
         return _ops.clamp(value, holdfast.finfo(value.dtype).tiny, None)
 

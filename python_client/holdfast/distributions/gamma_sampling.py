@@ -5,6 +5,7 @@
 
 import math
 
+import holdfast
 from holdfast import _C
 from holdfast.autograd.function import Function, once_differentiable
 from holdfast.distributions.gamma_series import log_gamma_slope
@@ -53,6 +54,14 @@ class _LogGamma(Function):
     @once_differentiable
     def backward(ctx, gradient):
         return gradient * log_gamma_slope(*ctx.saved_tensors)
+
+
+def dirichlet(concentration):
+    """Vectors along the last dimension that are above zero and sum to 1, with
+    gradients to their concentrations, in whose shape and type they come."""
+    # Of logarithms, since all K numbers may be too small to divide.
+    parts = _ops.to(_ops.softmax(log_gamma(concentration), -1), concentration.dtype)
+    return _ops.clamp(parts, holdfast.finfo(parts.dtype).tiny, None)
 
 
 def _draw(concentration):

@@ -9,9 +9,9 @@ from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.parameters import (
     broadcast_scalars,
+    empty,
     lazy_property,
     logits_to_probs,
-    open_uniform,
     probs_to_logits,
     require_one,
 )
@@ -67,7 +67,8 @@ class Geometric(Distribution):
 
     def sample(self, sample_shape=()):
         with holdfast.no_grad():
-            drawn = open_uniform(self._extended_shape(sample_shape), self.probs)
+            drawn = empty(self._extended_shape(sample_shape), self.probs)
+            drawn = drawn.uniform_(holdfast.finfo(drawn.dtype).tiny, 1)
             return _ops.floor(_ops.log(drawn) / _ops.log1p(-self.probs))
 
     def log_prob(self, value):

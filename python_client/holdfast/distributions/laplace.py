@@ -9,7 +9,7 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
-from holdfast.distributions.parameters import broadcast_scalars, open_uniform
+from holdfast.distributions.parameters import broadcast_scalars, empty
 
 _ops = _C.ops
 
@@ -43,12 +43,12 @@ class Laplace(Distribution):
         return math.sqrt(2) * self.scale
 
     def rsample(self, sample_shape=()):
-        # Above 0 and not above 1, so that the logarithm is finite.
-        drawn = open_uniform(self._extended_shape(sample_shape), self.loc)
-        half = _ops.minimum(drawn, 1 - drawn)
-        tiny = holdfast.finfo(self.loc.dtype).tiny
-        size = -_ops.log(_ops.clamp(2 * half, tiny, None))
-        return self.loc + self.scale * size * _ops.sign(drawn - 0.5)
+        eps = holdfast.finfo(self.loc.dtype).eps
+        drawn = empty(self._extended_shape(sample_shape), self.loc)
+        drawn = drawn.uniform_(eps - 1, 1)
+        # Below 1 after rounding, too, so that the logarithm is finite.
+        size = -_ops.log1p(-_ops.clamp(_ops.abs(drawn), None, 1 - eps / 2))
+        return self.loc + self.scale * size * _ops.sign(drawn)
 
     def log_prob(self, value):
         if self._validate_args:

@@ -7,7 +7,6 @@ import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
-from holdfast.distributions.gamma_sampling import standard_gamma
 from holdfast.distributions.parameters import (
     broadcast_scalars,
     lazy_property,
@@ -78,10 +77,10 @@ class NegativeBinomial(Distribution):
     def sample(self, sample_shape=()):
         with holdfast.no_grad():
             shape = self._extended_shape(sample_shape)
-            drawn = standard_gamma(self.total_count.expand(shape))
+            drawn = holdfast._standard_gamma(self.total_count.expand(shape))
             # total_count 0 has no successes.
             drawn = _ops.where(self.total_count > 0, drawn, 0.0)
-            return _ops.poisson(drawn * _ops.exp(self.logits))
+            return holdfast.poisson(drawn * _ops.exp(self.logits))
 
     def log_prob(self, value):
         if self._validate_args:

@@ -5,6 +5,7 @@
 
 import math
 
+import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.exp_family import ExponentialFamily
@@ -42,6 +43,11 @@ class Normal(ExponentialFamily):
     @property
     def variance(self):
         return self.scale**2
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with holdfast.no_grad():
+            return holdfast.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape=()):
         noise = standard_normal(self._extended_shape(sample_shape), self.loc)

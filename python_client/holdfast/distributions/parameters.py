@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """What distributions do with their parameters: broadcasting, probabilities and
-their logarithms, values that are computed when first asked for."""
+their logarithms, values that are computed when first asked for, and the random
+numbers that samples begin with.
+
+Those come from the functions and methods that programs see: one that a program
+replaces (by NumPy's numbers, say) takes part in sampling, as in PyTorch."""
 
 import functools
 import numbers
@@ -89,7 +93,7 @@ def sum_rightmost(value, count):
 
 def uniform(shape, like):
     """Uniform numbers in [0, 1) of the tensor's type."""
-    return _ops.rand(tuple(shape), dtype=like.dtype)
+    return holdfast.rand(tuple(shape), dtype=like.dtype)
 
 
 def open_uniform(shape, like):
@@ -99,4 +103,9 @@ def open_uniform(shape, like):
 
 def standard_normal(shape, like):
     """Standard normal numbers of the tensor's type."""
-    return _ops.randn(tuple(shape), dtype=like.dtype)
+    return empty(shape, like).normal_()
+
+
+def empty(shape, like):
+    """Room for random numbers of the tensor's type."""
+    return holdfast.empty(tuple(shape), dtype=like.dtype)

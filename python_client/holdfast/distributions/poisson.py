@@ -37,7 +37,8 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape=()):
         with holdfast.no_grad():
-            return _ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            shape = self._extended_shape(sample_shape)
+            return holdfast.poisson(self.rate.expand(shape))
 
     def log_prob(self, value):
         if self._validate_args:

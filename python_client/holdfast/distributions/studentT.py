@@ -5,10 +5,10 @@
 
 import math
 
+import holdfast
 from holdfast import _C
 from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
-from holdfast.distributions.gamma_sampling import standard_gamma
 from holdfast.distributions.parameters import broadcast_scalars, standard_normal
 
 _ops = _C.ops
@@ -50,7 +50,7 @@ class StudentT(Distribution):
         shape = self._extended_shape(sample_shape)
         half = (0.5 * self.df).expand(shape)
         normal = standard_normal(shape, self.df)
-        t = normal * _ops.rsqrt(standard_gamma(half) / half)
+        t = normal * _ops.rsqrt(holdfast._standard_gamma(half) / half)
         return self.loc + self.scale * t
 
     def log_prob(self, value):

@@ -4,11 +4,10 @@
 """Activations. Float tensors of any shape; the result has the same."""
 
 import math
+import warnings
 
 import holdfast
 from holdfast import _C
-
-from .sizes import refuse
 
 __all__ = [
     "celu",
@@ -280,10 +279,11 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
     `hard`: one-hot values with the gradient of the relaxed ones.
     """
-    refuse("gumbel_softmax", eps=None if eps == 1e-10 else eps)
-    # -log(-log(u)) for u in (0, 1); the shift keeps u off 0.
-    uniform = holdfast.rand(tuple(logits.shape), dtype=logits.dtype)
-    noise = -(-(uniform.clamp(min=1e-20)).log()).clamp(min=1e-20).log()
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    drawn = holdfast.empty(tuple(logits.shape), dtype=logits.dtype).exponential_()
+    # A 0 among them would make all of a row NaN.
+    noise = -drawn.clamp(min=holdfast.finfo(logits.dtype).tiny).log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
