@@ -191,6 +191,39 @@ def test_training_goes_as_on_the_cpu(torch, daemon):
         np.testing.assert_allclose(ours, train(torch), 1e-4)
 
 
+def alignments(torch):
+    """Losses and gradients of connectionist temporal classification: repeated
+    labels, labels that are blanks, samples that cannot be aligned."""
+    rng = np.random.default_rng(0)
+    results = []
+    for steps, batch, classes, longest, blank in (
+        (12, 3, 5, 4, 0),
+        (30, 4, 6, 9, 2),
+        (5, 2, 3, 4, 0),
+    ):
+        x = torch.tensor(rng.normal(size=(steps, batch, classes)), requires_grad=True)
+        loss = torch.nn.functional.ctc_loss(
+            x.log_softmax(-1),
+            torch.tensor(rng.integers(0, classes, (batch, longest))),
+            torch.tensor(rng.integers(steps // 2, steps + 1, batch)),
+            torch.tensor(rng.integers(0, longest + 1, batch)),
+            blank=blank,
+            reduction="none",
+            zero_infinity=True,
+        )
+        loss.sum().backward()
+        results += [loss.detach().numpy(), x.grad.numpy()]
+    return results
+
+
+def test_ctc_loss_and_its_gradient_are_the_cpus(torch, daemon):
+    ours = alignments(torch)
+    with holdfast.connect(daemon.shm_address, default=False) as cpu:
+        holdfast.set_default_session(cpu)
+        for result, expected in zip(ours, alignments(torch)):
+            np.testing.assert_allclose(result, expected, 1e-10, 1e-12)
+
+
 def gated(torch, x, w):
     """A chain of elementwise ops and its gradients, step by step."""
     results = []

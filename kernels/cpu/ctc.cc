@@ -7,7 +7,6 @@
 // every one is copied and checked before it is used.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -16,40 +15,16 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/ctc_states.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {
 
-struct Problem {
-  int64_t steps = 0, batch = 0, classes = 0, longest = 0, blank = 0;
-  const int64_t* labels = nullptr;  // [batch, longest]
-  const int64_t* input_lengths = nullptr;
-  const int64_t* target_lengths = nullptr;
-
-  int64_t states() const { return 2 * longest + 1; }
-  int64_t Label(int64_t n, int64_t state) const {
-    return state % 2 == 0 ? blank : labels[n * longest + state / 2];
-  }
-  // A path may come from two states before: over a blank between two labels
-  // that differ.
-  bool Skips(int64_t n, int64_t state) const {
-    return state % 2 == 1 && state >= 3 &&
-           Label(n, state) != Label(n, state - 2);
-  }
-};
-
-absl::Status OutOfRange(const Attrs& attrs, const char* what, int64_t value,
-                        int64_t limit, int64_t sample) {
-  return absl::OutOfRangeError(
-      absl::StrCat("[", attrs.schema().name, "] Expected ", what, " in [0, ",
-                   limit, "]. Got ", value, " for sample ", sample, "."));
-}
-
 // Checks `in` = targets, input_lengths, target_lengths.
 absl::Status ReadProblem(KernelContext& context, const Attrs& attrs,
                          const TensorSpec& log_probs,
-                         absl::Span<const TensorView> in, Problem* p) {
+                         absl::Span<const TensorView> in, CtcProblem* p) {
   p->steps = log_probs.shape[0];
   p->batch = log_probs.shape[1];
   p->classes = log_probs.shape[2];
@@ -71,10 +46,10 @@ absl::Status ReadProblem(KernelContext& context, const Attrs& attrs,
     const int64_t length =
         LoadOnce(in[2].as<int64_t>() + n * in[2].spec->strides[0]);
     if (steps < 0 || steps > p->steps) {
-      return OutOfRange(attrs, "input_lengths", steps, p->steps, n);
+      return CtcOutOfRange(attrs, "input_lengths", steps, p->steps, n);
     }
     if (length < 0 || length > p->longest) {
-      return OutOfRange(attrs, "target_lengths", length, p->longest, n);
+      return CtcOutOfRange(attrs, "target_lengths", length, p->longest, n);
     }
     input_lengths[n] = steps;
     target_lengths[n] = length;
@@ -83,7 +58,7 @@ absl::Status ReadProblem(KernelContext& context, const Attrs& attrs,
           LoadOnce(in[0].as<int64_t>() + n * in[0].spec->strides[0] +
                    s * in[0].spec->strides[1]);
       if (label < 0 || label >= p->classes) {
-        return OutOfRange(attrs, "targets", label, p->classes - 1, n);
+        return CtcOutOfRange(attrs, "targets", label, p->classes - 1, n);
       }
       copy[n * p->longest + s] = label;
     }
@@ -94,42 +69,20 @@ absl::Status ReadProblem(KernelContext& context, const Attrs& attrs,
   return absl::OkStatus();
 }
 
-// log(exp(a) + exp(b) + exp(c))
 template <typename T>
-inline T LogAdd(T a, T b, T c = -std::numeric_limits<T>::infinity()) {
-  const T max = std::max(a, std::max(b, c));
-  if (max == -std::numeric_limits<T>::infinity()) return max;
-  return max +
-         std::log(std::exp(a - max) + std::exp(b - max) + std::exp(c - max));
-}
-
-template <typename T>
-constexpr T kImpossible = -std::numeric_limits<T>::infinity();
-
-// log_probs of one sample: element (t, class).
-template <typename T>
-struct LogProbs {
-  const T* data;
-  int64_t step, label;
-
-  T operator()(int64_t t, int64_t c) const {
-    return data[t * step + c * label];
-  }
-};
-
-template <typename T>
-LogProbs<T> Sample(const TensorView& view, int64_t n) {
+CtcLogProbs<T> Sample(const TensorView& view, int64_t n) {
   const TensorSpec& spec = *view.spec;
   return {view.as<T>() + n * spec.strides[1], spec.strides[0], spec.strides[2]};
 }
 
 // Fills alpha [T, states] of sample n and returns its loss.
 template <typename T>
-T ForwardPass(const Problem& p, int64_t n, const LogProbs<T>& probs, T* alpha) {
+T ForwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
+              T* alpha) {
   const int64_t steps = p.input_lengths[n], width = p.states();
-  const int64_t used = 2 * p.target_lengths[n] + 1;
-  std::fill(alpha, alpha + p.steps * width, kImpossible<T>);
-  if (steps == 0) return used == 1 ? T(0) : -kImpossible<T>;
+  const int64_t used = p.used(n);
+  std::fill(alpha, alpha + p.steps * width, CtcImpossible<T>());
+  if (steps == 0) return used == 1 ? T(0) : -CtcImpossible<T>();
   for (int64_t s = 0; s < std::min<int64_t>(used, 2); ++s) {
     alpha[s] = probs(0, p.Label(n, s));
   }
@@ -137,40 +90,42 @@ T ForwardPass(const Problem& p, int64_t n, const LogProbs<T>& probs, T* alpha) {
     const T* before = alpha + (t - 1) * width;
     T* now = alpha + t * width;
     for (int64_t s = 0; s < used; ++s) {
-      now[s] = LogAdd(before[s], s >= 1 ? before[s - 1] : kImpossible<T>,
-                      p.Skips(n, s) ? before[s - 2] : kImpossible<T>) +
+      now[s] = CtcLogAdd(before[s], s >= 1 ? before[s - 1] : CtcImpossible<T>(),
+                         p.Skips(n, s) ? before[s - 2] : CtcImpossible<T>()) +
                probs(t, p.Label(n, s));
     }
   }
   const T* last = alpha + (steps - 1) * width;
-  return -LogAdd(last[used - 1], used > 1 ? last[used - 2] : kImpossible<T>);
+  return -CtcLogAdd(last[used - 1],
+                    used > 1 ? last[used - 2] : CtcImpossible<T>());
 }
 
 // Adds sample n's gradient into `out` (elements (t, class) as `step` says),
 // which is zero. `beta` and `total`: scratch of states and classes.
 template <typename T>
-void BackwardPass(const Problem& p, int64_t n, const LogProbs<T>& probs,
+void BackwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
                   const T* alpha, T loss, T grad, T* beta, T* total, T* out) {
   const int64_t steps = p.input_lengths[n], width = p.states();
-  const int64_t used = 2 * p.target_lengths[n] + 1;
+  const int64_t used = p.used(n);
   for (int64_t t = steps - 1; t >= 0; --t) {
     if (t == steps - 1) {
       for (int64_t s = 0; s < used; ++s) {
-        beta[s] = s + 2 >= used ? probs(t, p.Label(n, s)) : kImpossible<T>;
+        beta[s] = s + 2 >= used ? probs(t, p.Label(n, s)) : CtcImpossible<T>();
       }
     } else {
       // In place from the first state on: each reads later ones only.
       for (int64_t s = 0; s < used; ++s) {
         const bool skip = s + 2 < used && p.Skips(n, s + 2);
-        beta[s] = LogAdd(beta[s], s + 1 < used ? beta[s + 1] : kImpossible<T>,
-                         skip ? beta[s + 2] : kImpossible<T>) +
-                  probs(t, p.Label(n, s));
+        beta[s] =
+            CtcLogAdd(beta[s], s + 1 < used ? beta[s + 1] : CtcImpossible<T>(),
+                      skip ? beta[s + 2] : CtcImpossible<T>()) +
+            probs(t, p.Label(n, s));
       }
     }
-    std::fill(total, total + p.classes, kImpossible<T>);
+    std::fill(total, total + p.classes, CtcImpossible<T>());
     for (int64_t s = 0; s < used; ++s) {
       T* sum = total + p.Label(n, s);
-      *sum = LogAdd(*sum, alpha[t * width + s] + beta[s]);
+      *sum = CtcLogAdd(*sum, alpha[t * width + s] + beta[s]);
     }
     T* to = out + t * p.batch * p.classes;
     for (int64_t c = 0; c < p.classes; ++c) {
@@ -183,7 +138,7 @@ void BackwardPass(const Problem& p, int64_t n, const LogProbs<T>& probs,
 }  // namespace
 
 HOLDFAST_CPU_KERNEL(ctc_loss) {
-  Problem p;
+  CtcProblem p;
   absl::Status status =
       ReadProblem(context, attrs, *inputs[0].spec, inputs.subspan(1, 3), &p);
   if (!status.ok()) return status;
@@ -202,7 +157,7 @@ HOLDFAST_CPU_KERNEL(ctc_loss) {
 }
 
 HOLDFAST_CPU_KERNEL(ctc_loss_backward) {
-  Problem p;
+  CtcProblem p;
   absl::Status status =
       ReadProblem(context, attrs, *inputs[1].spec, inputs.subspan(2, 3), &p);
   if (!status.ok()) return status;

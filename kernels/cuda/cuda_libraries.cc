@@ -127,6 +127,21 @@ absl::StatusOr<const DnnLibrary*> CudaLibraries::dnn() {
   return &dnn_;
 }
 
+absl::StatusOr<FftPlans*> CudaLibraries::ffts() {
+  if (!fft_tried_) {
+    fft_tried_ = true;
+    fft_status_ = Open(absl::StrCat("libcufft.so.", CUFFT_VER_MAJOR), "cuFFT",
+                       "nvidia-cufft",
+                       {
+#define X(function) {#function, reinterpret_cast<void**>(&fft_.function)},
+                           HOLDFAST_FFT_FUNCTIONS(X)
+#undef X
+                       });
+  }
+  if (!fft_status_.ok()) return fft_status_;
+  return &fft_plans_;
+}
+
 DnnConvolutions* CudaLibraries::convolutions() {
   static const bool off = [] {
     const char* wish = getenv("HOLDFAST_CUDNN");
@@ -140,7 +155,8 @@ DnnConvolutions* CudaLibraries::convolutions() {
 }
 
 uint64_t CudaLibraries::plans_dropped() const {
-  return convolutions_ == nullptr ? 0 : convolutions_->dropped();
+  return fft_plans_.dropped() +
+         (convolutions_ == nullptr ? 0 : convolutions_->dropped());
 }
 
 }  // namespace holdfast

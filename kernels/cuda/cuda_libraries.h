@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaLibraries: cuBLASLt and cuDNN, opened when an op first asks for them, so
-// that a daemon starts where they are missing and only the ops that need them
-// fail, with what is missing and how to get it. They are looked for as any
-// shared library, in the toolkit, and in NVIDIA's Python packages.
+// CudaLibraries: cuBLASLt, cuDNN and cuFFT, opened when an op first asks for
+// them, so that a daemon starts where they are missing and only the ops that
+// need them fail, with what is missing and how to get it. They are looked for
+// as any shared library, in the toolkit, and in NVIDIA's Python packages.
 // Thread-safety: worker thread only.
 #ifndef HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
 #define HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/cuda/fft_plans.h"
 #include "kernels/numerics.h"
 
 namespace holdfast {
@@ -89,6 +90,9 @@ class CudaLibraries {
   // (HOLDFAST_CUDNN=off, Numerics::cudnn): own kernels take its place.
   DnnConvolutions* convolutions();
 
+  // cuFFT's plans.
+  absl::StatusOr<FftPlans*> ffts();
+
   // What they may do to the results of the op that runs.
   Numerics numerics;
   // Counts the times that plans were thrown away, with the kernels that a
@@ -96,12 +100,14 @@ class CudaLibraries {
   uint64_t plans_dropped() const;
 
  private:
-  bool blas_tried_ = false, dnn_tried_ = false;
-  absl::Status blas_status_, dnn_status_;
+  bool blas_tried_ = false, dnn_tried_ = false, fft_tried_ = false;
+  absl::Status blas_status_, dnn_status_, fft_status_;
   BlasLibrary blas_;
   BlasChoices blas_choices_;
   DnnLibrary dnn_;
   std::unique_ptr<DnnConvolutions> convolutions_;
+  FftLibrary fft_;
+  FftPlans fft_plans_{fft_};
 };
 
 // Fills in the functions: no GPU is needed for that.

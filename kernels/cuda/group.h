@@ -24,7 +24,7 @@ struct Group {
   int size = 1;
   char* shared = nullptr;  // for groups of more than a warp
 
-  bool first() const { return rank == 0; }
+  HOLDFAST_HD bool first() const { return rank == 0; }
 
 #if defined(__CUDACC__)
   // The value of the thread `by` ranks above in the warp; beyond it, its own.
@@ -48,6 +48,15 @@ struct Group {
     return first;
   }
 #endif
+
+  // Waits until every member has come here; what they wrote before is then seen
+  // by all of them. Every member calls it.
+  HOLDFAST_HD void Sync() const {
+#if defined(__CUDA_ARCH__)
+    if (size == kWarp) __syncwarp();
+    if (size > kWarp) __syncthreads();
+#endif
+  }
 
   // combine over the members' values, the same for all of them. Every member
   // calls it. `combine` is associative; its first argument is of lower rank.

@@ -21,6 +21,7 @@ LIBRARIES = (
         "nvidia-cudnn-cu13",
         "convolutions use Holdfast's own, slower kernels",
     ),
+    ("libcufft.so.12", "cuFFT", "nvidia-cufft", "Fourier transforms fail"),
 )
 LEAST_DRIVER = 13000  # of the runtime that is linked in: CUDA 13.0
 LEAST_MAJOR = 9  # compute capability that the library has code for
