@@ -142,6 +142,16 @@ def test_the_configuration_is_read_again(config, log):
             assert [s["weight"] for s in json.loads(listed)] == [3]
 
 
+def test_a_device_memory_that_is_no_longer_configured(config, log):
+    config.write_text("")
+    with start(config, log) as daemon:
+        found = read(daemon)["device_bytes"]
+        for text, bytes in (('device_memory: "1GiB"', str(1 << 30)), ("", found)):
+            config.write_text(text)
+            os.kill(daemon.pid, signal.SIGHUP)
+            wait_until(lambda: read(daemon)["device_bytes"] == bytes)  # noqa: B023
+
+
 def test_a_broken_configuration_does_not_start(config, tmp_path):
     config.write_text('user { name: "x" }\nusr { }\n')
     text = refusal(f"--socket={tmp_path}/d.sock", f"--config={config}")
@@ -159,12 +169,20 @@ def test_limits_are_set_live(config, log):
         )
         assert result.returncode == 0, result.stderr
         assert "8.0 GiB" in result.stdout and "alice" in result.stdout
+        assert "alice has no session now" in result.stderr
         (alice,) = read(daemon, "--user=alice")["users"]
         assert alice["limits"]["weight"] == 2
         assert alice["limits"]["memory_bytes"] == str(8 << 30)
         (alice,) = read(daemon, "--user=alice", "--reset")["users"]
         assert alice["limits"]["memory_bytes"] == "0"
         assert alice["limits"]["weight"] == 2
+        # Nobody is listed for limits that they no longer have.
+        read(daemon, "--user=alcie", "--weight=3")
+        read(daemon, "--user=alcie", "--reset")
+        assert "alcie" not in {user["name"] for user in read(daemon)["users"]}
+        lines = [line for line in log.read_text().splitlines() if "limits of" in line]
+        assert lines[0].endswith("memory_bytes: 8589934592 max_sessions: 3")
+        assert "limits of alice are as configured again" in lines[1]
         bad = command("limits", where, "--user=alice", "--weight=1000")
         assert bad.returncode == 1 and "a weight must be" in bad.stderr
         assert command("limits", where, "--memory=1GiB").returncode == 1

@@ -43,7 +43,8 @@ absl::Status UserLimits::Set(const std::string& user, const v1::Limits& limits,
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (reset) set_.erase(user);
-  set_[user].MergeFrom(limits);
+  // Who has nothing of their own is not listed for it.
+  if (limits.ByteSizeLong() != 0) set_[user].MergeFrom(limits);
   return absl::OkStatus();
 }
 

@@ -70,6 +70,19 @@ absl::Status Kill(SessionRegistry* registry, const Peer& peer,
                                           "; holdfast sessions lists them"));
 }
 
+void LogLimits(const Peer& peer, const v1::AdminRequest::SetLimits& request) {
+  const std::string whose = request.user().empty()
+                                ? "limits of everybody"
+                                : absl::StrCat("limits of ", request.user());
+  if (request.reset()) {
+    spdlog::info("{} are as configured again, by {}", whose, peer.user.name);
+  }
+  const std::string set = request.limits().ShortDebugString();
+  if (!set.empty()) {
+    spdlog::info("{} are set by {}: {}", whose, peer.user.name, set);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<v1::AdminReply> Administer(SessionRegistry* registry,
@@ -96,13 +109,10 @@ absl::StatusOr<v1::AdminReply> Administer(SessionRegistry* registry,
       registry->ListUsers(&reply);
       break;
     case v1::AdminRequest::kSetLimits:
-      spdlog::info(
-          "limits of {} are set by {}: {}",
-          request.set_limits().user().empty() ? "the default"
-                                              : request.set_limits().user(),
-          peer.user.name, request.set_limits().limits().ShortDebugString());
       status = registry->SetLimits(request.set_limits());
-      if (status.ok()) registry->ListUsers(&reply);
+      if (!status.ok()) break;
+      LogLimits(peer, request.set_limits());
+      registry->ListUsers(&reply);
       break;
     case v1::AdminRequest::kReload:
       status = registry->Reload();

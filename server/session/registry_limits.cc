@@ -3,16 +3,61 @@
 //
 // SessionRegistry: what users may take, and how that changes while they are
 // there.
+#include <unistd.h>
+
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/device.h"
+#include "proto/steady_time.h"
 #include "server/exec/fair_share.h"
+#include "server/exec/published_tensors.h"
+#include "server/exec/shared_storages.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
+namespace {
+
+// All that sessions could take together; 0: not known.
+uint64_t DeviceBytes(const Device& device) {
+  if (!device.host_memory()) return 0;
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What the flags say.
+v1::Limits BaseLimits(const ServerLimits& limits) {
+  v1::Limits base;
+  base.set_memory_bytes(0);
+  base.set_memory_share_bytes(0);
+  base.set_session_memory_bytes(limits.memory_limit_bytes);
+  base.set_weight(1);
+  base.set_max_sessions(0);
+  base.set_idle_seconds(0);
+  return base;
+}
+
+}  // namespace
+
+SessionRegistry::SessionRegistry(Device* device, Worker* worker,
+                                 ServerLimits limits,
+                                 std::shared_ptr<Authenticator> trust)
+    : device_(device),
+      worker_(worker),
+      shared_(std::make_shared<SharedStorages>()),
+      names_(std::make_shared<PublishedTensors>(
+          device, shared_,
+          [this](const std::string& user) { return Account(user); })),
+      limits_(limits),
+      trust_(trust != nullptr ? std::move(trust)
+                              : std::make_shared<Authenticator>()),
+      ledger_(std::make_shared<MemoryLedger>(DeviceBytes(*device))),
+      user_limits_(BaseLimits(limits)),
+      started_(SteadyNow()),
+      last_tick_us_(absl::ToUnixMicros(started_)) {}
 
 std::shared_ptr<MemoryAccount> SessionRegistry::Account(
     const std::string& user) {
@@ -65,7 +110,9 @@ absl::Status SessionRegistry::Configure(const std::string& path) {
     std::lock_guard<std::mutex> lock(mutex_);
     config_file_ = path;
   }
-  if (read->device_bytes != 0) ledger_->set_capacity(read->device_bytes);
+  // What an earlier configuration said is no more.
+  ledger_->set_capacity(read->device_bytes != 0 ? read->device_bytes
+                                                : DeviceBytes(*device_));
   user_limits_.Configure(*std::move(read));
   trust_->set_admins(
       [this](const std::string& user) { return user_limits_.IsAdmin(user); });

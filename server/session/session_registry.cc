@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/session/session_registry.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -16,7 +14,6 @@
 #include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/published_tensors.h"
-#include "server/exec/shared_storages.h"
 #include "server/exec/worker.h"
 #include "server/log/log.h"
 #include "server/session/session.h"
@@ -30,25 +27,6 @@ constexpr size_t kMaxTextBytes = 256;  // names a client gives
 constexpr absl::Duration kLongestLeaving = absl::Minutes(10);
 // Ticks come once a second; what is missing after this was held up.
 constexpr absl::Duration kLateTick = absl::Seconds(2);
-
-// All that sessions could take together; 0: not known.
-uint64_t DeviceBytes(const Device& device) {
-  if (!device.host_memory()) return 0;
-  return uint64_t{static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES))} *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-// What the flags say.
-v1::Limits BaseLimits(const ServerLimits& limits) {
-  v1::Limits base;
-  base.set_memory_bytes(0);
-  base.set_memory_share_bytes(0);
-  base.set_session_memory_bytes(limits.memory_limit_bytes);
-  base.set_weight(1);
-  base.set_max_sessions(0);
-  base.set_idle_seconds(0);
-  return base;
-}
 
 absl::Status CheckVersion(const v1::HelloRequest& request) {
   if (request.min_version() <= kProtocolVersion &&
@@ -70,23 +48,6 @@ SessionLabel Label(const Session& session) {
 }
 
 }  // namespace
-
-SessionRegistry::SessionRegistry(Device* device, Worker* worker,
-                                 ServerLimits limits,
-                                 std::shared_ptr<Authenticator> trust)
-    : device_(device),
-      worker_(worker),
-      shared_(std::make_shared<SharedStorages>()),
-      names_(std::make_shared<PublishedTensors>(
-          device, shared_,
-          [this](const std::string& user) { return Account(user); })),
-      limits_(limits),
-      trust_(trust != nullptr ? std::move(trust)
-                              : std::make_shared<Authenticator>()),
-      ledger_(std::make_shared<MemoryLedger>(DeviceBytes(*device))),
-      user_limits_(BaseLimits(limits)),
-      started_(SteadyNow()),
-      last_tick_us_(absl::ToUnixMicros(started_)) {}
 
 SessionRegistry::~SessionRegistry() { Shutdown(); }
 

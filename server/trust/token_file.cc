@@ -28,10 +28,13 @@ constexpr off_t kMaxFileBytes = 16 << 20;
 constexpr size_t kMaxUserBytes = 256;
 
 absl::Status CannotRead(const std::string& path) {
-  return absl::ErrnoToStatus(
-      errno, absl::StrCat("[token] the token file ", path,
-                          " must be readable by the daemon (holdfast token "
-                          "create USER makes it)"));
+  const int error = errno;
+  return absl::Status(
+      absl::ErrnoToStatusCode(error),
+      absl::StrCat("[token] the token file ", path,
+                   " must be readable by the daemon (holdfast token create "
+                   "USER makes it). Got: ",
+                   strerror(error), "."));
 }
 
 absl::Status BadLine(const std::string& path, int number,

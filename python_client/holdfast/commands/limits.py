@@ -13,6 +13,7 @@ holdfast limits --user alice --reset       back to the configuration
 import argparse
 import json
 import re
+import sys
 
 from holdfast.commands._daemon import add_address, address_of, ask_admin, fail
 from holdfast.commands._text import print_table, size
@@ -93,6 +94,12 @@ def main(args):
         return fail(str(error))
     if args.user:
         reply["users"] = [u for u in reply["users"] if u["name"] == args.user]
+    if sets and args.user and not any(int(u["sessions"]) for u in reply["users"]):
+        # Perhaps a name with a typo: users come and go, so it is no error.
+        print(
+            f"holdfast: {args.user} has no session now; the limits are for the next.",
+            file=sys.stderr,
+        )
     if args.json:
         print(json.dumps(reply, indent=2))
         return 0
