@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/grpc_calls.h"
 
+#include <cstdlib>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "grpc/support/log.h"
 
 namespace holdfast::client {
 
@@ -41,6 +44,14 @@ bool BrokeAfterwards(const absl::Status& status) {
 
 std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
     const LoadedCredentials& credentials) {
+  // What gRPC prints of a failed handshake, our errors say; it would stand
+  // between a program's own lines, once for each attempt.
+  [[maybe_unused]] static const bool silent = [] {
+    if (std::getenv("GRPC_VERBOSITY") != nullptr) return false;
+    gpr_set_log_verbosity(
+        static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+    return true;
+  }();
   if (!credentials.tls) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = credentials.roots;

@@ -451,7 +451,9 @@ void GrpcConnection::End(const absl::Status& reason) {
   end_ = reason;
   // A server that ends a session says why before it hangs up.
   for (const wire::Event& event : events_) {
-    if (event.has_session_error()) end_ = ToAbslStatus(event.session_error());
+    if (event.session_error().code() != 0) {
+      end_ = ToAbslStatus(event.session_error());
+    }
   }
   changed_.notify_all();
   watch_.notify_all();

@@ -472,7 +472,11 @@ void Session::HangUp(const absl::Status& reason) {
       event.mutable_session_error()->set_trace_id(options_.trace_id);
     }
     connection_->Send(event);
-    connection_->Close(reason);
+    // To a client over gRPC a stream that ends well is one that was cut, and it
+    // would ask for the session again.
+    connection_->Close(
+        reason.ok() ? absl::FailedPreconditionError("the session is closed")
+                    : reason);
     current_ = nullptr;
     connection_.reset();
   }

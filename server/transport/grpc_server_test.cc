@@ -180,6 +180,26 @@ TEST_F(GrpcServerTest, AStreamOfBatches) {
   EXPECT_TRUE(WaitFor([&] { return daemon_.sessions() == 0; }));
 }
 
+TEST_F(GrpcServerTest, WhoClosesASessionIsNotCutOff) {
+  const v1::HelloReply hello = Hello("", 60);
+  std::unique_ptr<Stream> stream = Open(hello.session_token());
+  v1::Batch batch;
+  batch.set_sequence(1);
+  batch.add_commands()->mutable_read()->set_id(1);
+  ASSERT_TRUE(stream->stream->Write(batch));
+  v1::Event event;
+  ASSERT_TRUE(NextEvent(stream.get(), &event));
+  grpc::ClientContext context;
+  v1::GoodbyeRequest goodbye;
+  goodbye.set_session_token(hello.session_token());
+  v1::GoodbyeReply reply;
+  EXPECT_TRUE(stub_->Goodbye(&context, goodbye, &reply).ok());
+  // A stream that ended well would be one to resume.
+  EXPECT_EQ(stream->Finish().error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(stream->error.code(), 0);
+}
+
 TEST_F(GrpcServerTest, ATokenThatIsUnknownOrMissing) {
   std::unique_ptr<Stream> stream = Open("nobody's");
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
