@@ -9,23 +9,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "absl/flags/reflection.h"
 #include "absl/flags/usage.h"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/device.h"
 #include "proto/default_socket.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
+#include "server/command_line.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
 #include "server/http/http_server.h"
@@ -116,10 +114,6 @@ ABSL_FLAG(bool, print_address, false,
 namespace holdfast {
 namespace {
 
-constexpr char kUsage[] =
-    "holdfastd: holds your tensors, fast.\n\n"
-    "Usage: holdfastd [flags]\n\n";
-
 // Longest time from a signal to the end of the process.
 constexpr int kLongestEndSeconds = 10;
 // Longest time for what clients have sent, before sessions are saved.
@@ -130,38 +124,6 @@ int Fail(const absl::Status& status) {
   std::fprintf(stderr, "holdfastd: %s\n",
                std::string(status.message()).c_str());
   return 1;
-}
-
-// Our flags alone, and success: a question that was answered is no error.
-void PrintHelp() {
-  std::map<std::string, const absl::CommandLineFlag*> flags;
-  for (const auto& [name, flag] : absl::GetAllFlags()) {
-    if (absl::EndsWith(flag->Filename(), "server/main.cc")) {
-      flags[std::string(name)] = flag;
-    }
-  }
-  std::fputs(kUsage, stdout);
-  for (const auto& [name, flag] : flags) {
-    std::printf("  --%s (default: %s)\n      %s\n", name.c_str(),
-                absl::StrCat("\"", flag->DefaultValue(), "\"").c_str(),
-                flag->Help().c_str());
-  }
-}
-
-bool AnswersQuestion(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view arg = argv[i];
-    if (arg == "--") return false;
-    if (arg == "--help" || arg == "-h" || arg == "-help") {
-      PrintHelp();
-      return true;
-    }
-    if (arg == "--version" || arg == "-version") {
-      std::puts(kServerName);
-      return true;
-    }
-  }
-  return false;
 }
 
 std::string SocketPath() {
@@ -319,10 +281,10 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   }
   std::unique_ptr<HttpServer> http;
   if (status.ok() && !absl::GetFlag(FLAGS_http).empty()) {
-    absl::StatusOr<std::unique_ptr<HttpServer>> started =
-        HttpServer::Start(&registry, {absl::GetFlag(FLAGS_http),
-                                      absl::GetFlag(FLAGS_allow_remote),
-                                      absl::GetFlag(FLAGS_http_everything)});
+    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(
+        &registry,
+        {absl::GetFlag(FLAGS_http), absl::GetFlag(FLAGS_allow_remote),
+         absl::GetFlag(FLAGS_http_everything), TlsFlags()});
     if (started.ok()) {
       http = *std::move(started);
     } else {
@@ -347,9 +309,18 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     std::function<void()> reload;
     if (!absl::GetFlag(FLAGS_config).empty() ||
         !absl::GetFlag(FLAGS_token_file).empty() ||
+        !absl::GetFlag(FLAGS_tls_certificate).empty() ||
         (!absl::GetFlag(FLAGS_exit_with_parent) && isatty(STDERR_FILENO) == 0 &&
          isatty(STDIN_FILENO) == 0)) {
-      reload = [&registry] { registry.Reload().IgnoreError(); };
+      reload = [&registry] {
+        registry.Reload().IgnoreError();
+        // gRPC looks after the files by itself, and says nothing.
+        const absl::Status tls = CheckTls(TlsFlags());
+        if (!tls.ok()) {
+          spdlog::error("{} The former certificate stays.",
+                        std::string(tls.message()));
+        }
+      };
     }
     spdlog::info("ending: {}", end->Wait(reload));
     // Saving takes as long as the disk does: nobody is to come meanwhile.
@@ -379,7 +350,9 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
 
 int Main(int argc, char** argv) {
   if (AnswersQuestion(argc, argv)) return 0;
-  absl::SetProgramUsageMessage(kUsage);
+  const absl::Status flags = CheckFlagNames(argc, argv);
+  if (!flags.ok()) return Fail(flags);
+  absl::SetProgramUsageMessage("holdfastd: see --help.");
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(

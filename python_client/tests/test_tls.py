@@ -4,11 +4,13 @@
 """gRPC over TLS: certificates of the daemon and of its users, good and bad."""
 
 import contextlib
+import os
+import signal
 import time
 
 import numpy as np
 import pytest
-from daemon_users import Authority, command, new_token
+from daemon_users import Authority, command, new_token, wait_until
 from test_trust import refusal
 
 import holdfast
@@ -70,6 +72,9 @@ def test_what_is_wrong_is_said(encrypted, authority, folder):
     assert "speaks TLS: give ca=" in failure(address, token=encrypted.token)
     stranger = Authority(folder, "stranger")
     assert "is not to be trusted" in failure(address, ca=stranger.path)
+    # Said once, and not by gRPC as well.
+    told = command("status", address, HOLDFAST_CA=str(stranger.path)).stderr
+    assert "is not to be trusted" in told and told.count("\n") == 1
     with Daemon() as plain:
         assert "does not speak TLS" in failure(plain.grpc_address, ca=authority.path)
         # What did not work is not used again.
@@ -140,6 +145,17 @@ def test_a_daemon_says_what_is_wrong_with_its_files(authority, tmp_path):
     assert "holds none" in text
     two[1].chmod(0o644)
     assert "must be private" in refusal(*base, *mixed)
+
+
+def test_a_renewal_that_does_not_fit_is_told(authority, tmp_path):
+    pair = authority.issue("renewed", ["127.0.0.1"])
+    log = tmp_path / "log"
+    with Daemon(*tls_flags(pair), f"--log_file={log}", "--log_level=info") as daemon:
+        pair[0].write_bytes(authority.issue("another")[0].read_bytes())
+        os.kill(daemon.pid, signal.SIGHUP)
+        wait_until(lambda: "The former certificate stays" in log.read_text())
+        assert f"does not fit {pair[0]}" in log.read_text()
+        holdfast.connect(daemon.grpc_address, ca=authority.path, default=False).close()
 
 
 def test_nobody_there_is_not_called_tls(authority):

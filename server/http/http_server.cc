@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 
@@ -20,6 +21,7 @@
 #include "server/metrics/status_json.h"
 #include "server/metrics/viewer.h"
 #include "server/transport/grpc_server.h"
+#include "server/transport/listen_failure.h"
 #include "server/trust/authenticator.h"
 
 namespace holdfast {
@@ -119,11 +121,13 @@ struct HttpServer::Running {
   // an error.
   bool Identify(const httplib::Request& request, httplib::Response* response,
                 Viewer* viewer);
-  absl::StatusOr<int> Bind(const std::string& host, int port);
+  // The port that was bound; 0: none.
+  int Bind(const std::string& host, int port);
 
   SessionRegistry* const registry;
   const History history;
   bool everything = false;
+  TlsFiles tls;
   std::string address;  // set before the first request
   httplib::Server server;
   std::thread thread;
@@ -171,7 +175,7 @@ void HttpServer::Running::Configure(bool loopback) {
   server.Get("/metrics", [this](const Request& request, Response& response) {
     Viewer viewer;
     if (!Identify(request, &response, &viewer)) return;
-    response.set_content(MetricsPage(registry, viewer), kMetricsType);
+    response.set_content(MetricsPage(registry, viewer, tls), kMetricsType);
   });
   server.Get("/healthz", [this](const Request&, Response& response) {
     Answer(CheckWorker(*registry), &response);
@@ -192,17 +196,11 @@ void HttpServer::Running::Configure(bool loopback) {
   }
 }
 
-absl::StatusOr<int> HttpServer::Running::Bind(const std::string& host,
-                                              int port) {
+int HttpServer::Running::Bind(const std::string& host, int port) {
   std::string bare = host;
   if (absl::StartsWith(bare, "[")) bare = bare.substr(1, bare.size() - 2);
-  if (port == 0) {
-    port = server.bind_to_any_port(bare);
-  } else if (!server.bind_to_port(bare, port)) {
-    port = -1;
-  }
-  if (port > 0) return port;
-  return absl::UnavailableError("is the port taken, the host this machine's?");
+  if (port == 0) return std::max(0, server.bind_to_any_port(bare));
+  return server.bind_to_port(bare, port) ? port : 0;
 }
 
 HttpServer::HttpServer() = default;
@@ -223,14 +221,11 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   result->running_ = std::make_unique<Running>(registry);
   Running* running = result->running_.get();
   running->everything = options.everything;
+  running->tls = options.tls;
   running->Configure(IsLoopback(host));
-  absl::StatusOr<int> bound = running->Bind(host, port);
-  if (!bound.ok()) {
-    return absl::UnavailableError(absl::StrCat("[http] cannot listen on ",
-                                               options.address, "; ",
-                                               bound.status().message()));
-  }
-  result->address_ = absl::StrCat(host, ":", *bound);
+  port = running->Bind(host, port);
+  if (port == 0) return ListenFailure("http", options.address);
+  result->address_ = absl::StrCat(host, ":", port);
   running->address = result->address_;
   running->thread =
       std::thread([running] { running->server.listen_after_bind(); });

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/session/session_registry.h"
+#include "server/transport/tls_credentials.h"
 
 namespace holdfast {
 
@@ -24,6 +25,7 @@ class HttpServer {
     std::string address;        // "host:port"; port 0: any free one
     bool allow_remote = false;  // else only this host's own addresses
     bool everything = false;    // whoever asks sees everybody's sessions
+    TlsFiles tls = {};          // of --listen: when they expire is a metric
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(

@@ -3,6 +3,7 @@
 #include "server/metrics/metrics_page.h"
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -187,6 +188,21 @@ void WriteOps(PrometheusText* out) {
   }
 }
 
+void WriteCertificates(const TlsFiles& tls, PrometheusText* out) {
+  if (tls.certificate.empty()) return;
+  out->Metric("tls_certificate_expiry_timestamp_seconds", "gauge",
+              "When the certificate that the flag names expires, in seconds "
+              "since the epoch; 0: it cannot be read.");
+  const std::pair<const char*, const std::string&> files[] = {
+      {"tls_certificate", tls.certificate}, {"tls_client_ca", tls.client_ca}};
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
+    const absl::StatusOr<absl::Time> expiry = CertificateExpiry(path);
+    out->Sample({{"flag", flag}},
+                expiry.ok() ? absl::ToUnixSeconds(*expiry) : 0);
+  }
+}
+
 void WriteProcess(double uptime_seconds, PrometheusText* out) {
   const ProcessUsage usage = ReadProcessUsage();
   const auto write = [&](const char* name, const char* type, const char* help,
@@ -212,11 +228,13 @@ void WriteProcess(double uptime_seconds, PrometheusText* out) {
 
 }  // namespace
 
-std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer) {
+std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer,
+                        const TlsFiles& tls) {
   const v1::StatsReply stats = registry->Stats();
   PrometheusText out;
   WriteService(stats, registry->Totals(), &out);
   WriteSessions(VisibleSessions(stats, viewer), &out);
+  WriteCertificates(tls, &out);
   WriteOps(&out);
   WriteProcess(stats.uptime_seconds(), &out);
   return out.text();

@@ -10,11 +10,14 @@
 
 #include "server/metrics/viewer.h"
 #include "server/session/session_registry.h"
+#include "server/transport/tls_credentials.h"
 
 namespace holdfast {
 
-// Sums over all sessions, and the values of each that the viewer sees.
-std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer);
+// Sums over all sessions, and the values of each that the viewer sees. Reads
+// the certificates of `tls`, where there are any.
+std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer,
+                        const TlsFiles& tls);
 
 }  // namespace holdfast
 

@@ -21,6 +21,7 @@
 #include "server/session/admin.h"
 #include "server/transport/grpc_bulk.h"
 #include "server/transport/grpc_stream.h"
+#include "server/transport/listen_failure.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -324,9 +325,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 128);
   result->running_->server = builder.BuildAndStart();
   if (result->running_->server == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("[listen] cannot listen on ", options.address,
-                     "; is the port taken, the host this machine's?"));
+    return ListenFailure("listen", options.address);
   }
   result->running_->server->GetHealthCheckService()->SetServingStatus(
       Holdfast::service_full_name(), true);

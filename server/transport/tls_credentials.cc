@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cstdio>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
 #include "openssl/err.h"
@@ -27,7 +29,7 @@ using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using File = std::unique_ptr<FILE, decltype(&fclose)>;
 
-absl::StatusOr<File> Open(const std::string& path, const char* flag) {
+absl::StatusOr<File> Open(const std::string& path, absl::string_view flag) {
   File file(fopen(path.c_str(), "re"), fclose);
   if (file == nullptr) {
     return absl::InvalidArgumentError(
@@ -46,7 +48,7 @@ std::string Text(const ASN1_TIME* time) {
 }
 
 absl::StatusOr<Certificate> ReadCertificate(const std::string& path,
-                                            const char* flag) {
+                                            absl::string_view flag) {
   absl::StatusOr<File> file = Open(path, flag);
   if (!file.ok()) return file.status();
   Certificate certificate(PEM_read_X509(file->get(), nullptr, nullptr, nullptr),
@@ -57,6 +59,15 @@ absl::StatusOr<Certificate> ReadCertificate(const std::string& path,
         "[tls] --", flag, " must name a certificate in PEM format. Got '", path,
         "', which holds none."));
   }
+  return certificate;
+}
+
+// One that is good now.
+absl::StatusOr<Certificate> ReadValidCertificate(const std::string& path,
+                                                 absl::string_view flag) {
+  absl::StatusOr<Certificate> read = ReadCertificate(path, flag);
+  if (!read.ok()) return read.status();
+  Certificate certificate = *std::move(read);
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "[tls] the certificate ", path, " (--", flag, ") expired at ",
@@ -96,14 +107,14 @@ absl::StatusOr<PrivateKey> ReadKey(const std::string& path) {
   return key;
 }
 
-absl::Status Check(const TlsFiles& files) {
+absl::Status CheckFiles(const TlsFiles& files) {
   if (files.certificate.empty() || files.key.empty()) {
     return absl::InvalidArgumentError(
         "[tls] --tls_certificate and --tls_key go together. Got only one, or "
         "--tls_client_ca without them.");
   }
   absl::StatusOr<Certificate> certificate =
-      ReadCertificate(files.certificate, "tls_certificate");
+      ReadValidCertificate(files.certificate, "tls_certificate");
   if (!certificate.ok()) return certificate.status();
   absl::StatusOr<PrivateKey> key = ReadKey(files.key);
   if (!key.ok()) return key.status();
@@ -114,14 +125,14 @@ absl::Status Check(const TlsFiles& files) {
                      ", which does not fit ", files.certificate, "."));
   }
   if (files.client_ca.empty()) return absl::OkStatus();
-  return ReadCertificate(files.client_ca, "tls_client_ca").status();
+  return ReadValidCertificate(files.client_ca, "tls_client_ca").status();
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> LoadTls(
     const TlsFiles& files) {
-  absl::Status status = Check(files);
+  absl::Status status = CheckFiles(files);
   if (!status.ok()) return status;
   namespace tls = grpc::experimental;
   auto watched = std::make_shared<tls::FileWatcherCertificateProvider>(
@@ -136,6 +147,25 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> LoadTls(
             : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
   }
   return tls::TlsServerCredentials(options);
+}
+
+absl::Status CheckTls(const TlsFiles& files) {
+  const bool none =
+      files.certificate.empty() && files.key.empty() && files.client_ca.empty();
+  return none ? absl::OkStatus() : CheckFiles(files);
+}
+
+absl::StatusOr<absl::Time> CertificateExpiry(const std::string& path) {
+  absl::StatusOr<Certificate> certificate =
+      ReadCertificate(path, "tls_certificate");
+  if (!certificate.ok()) return certificate.status();
+  struct tm time = {};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate->get()), &time) != 1) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError(
+        absl::StrCat("[tls] ", path, " must say until when it is valid."));
+  }
+  return absl::FromTM(time, absl::UTCTimeZone());
 }
 
 }  // namespace holdfast

@@ -42,9 +42,34 @@ def test_two_daemons_on_one_port(tmp_path, flag):
     with Daemon("--http=127.0.0.1:0") as daemon:
         taken = daemon.grpc_address if flag == "--listen" else daemon.http_address
         said = failing_start(tmp_path, f"{flag}={taken}")
-        assert taken in said and "is the port taken" in said
+        assert f"{taken}: another program has the port" in said
+        assert f"give {flag} another port" in said
         with holdfast.connect(daemon.grpc_address):
             assert holdfast.ones(3).sum().item() == 3
+
+
+@pytest.mark.parametrize("flag", ["--listen", "--http"])
+@pytest.mark.parametrize(
+    "address, words",
+    [
+        ("192.0.2.1:50161", "none of this machine's addresses"),
+        ("holdfast.invalid:50161", "the host is not known"),
+    ],
+)
+def test_an_address_that_is_not_ours(tmp_path, flag, address, words):
+    remote = ["--allow_remote", "--allow_anonymous"]
+    said = failing_start(tmp_path, f"{flag}={address}", *remote)
+    assert address in said and words in said
+
+
+def test_a_flag_with_a_typo(tmp_path):
+    said = failing_start(tmp_path, "--state_dri=/tmp")
+    assert "no flag --state_dri" in said and "--help" in said
+    # What Abseil understands itself is not taken for one.
+    flags = tmp_path / "flags"
+    flags.write_text("--threads=many\n")
+    said = failing_start(tmp_path, "--noallow_remote", f"--flagfile={flags}")
+    assert "many" in said and "threads" in said
 
 
 def test_two_daemons_on_one_socket(tmp_path):

@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from daemon_users import Authority
 
 import holdfast
 from holdfast.daemon import Daemon, find_daemon
@@ -41,12 +42,16 @@ def need(program, package):
 
 
 @pytest.fixture(scope="module")
-def metric_names():
+def metric_names(tmp_path_factory):
     """Names of all metrics of a daemon that has something to show."""
-    with Daemon("--http=127.0.0.1:0") as daemon:
-        with holdfast.connect(daemon.grpc_address):
+    authority = Authority(tmp_path_factory.mktemp("trust"))
+    certificate, key = authority.issue("daemon", ["127.0.0.1"])
+    tls = [f"--tls_certificate={certificate}", f"--tls_key={key}"]
+    with Daemon("--http=127.0.0.1:0", *tls) as daemon:
+        where = {"address": daemon.grpc_address, "ca": authority.path}
+        with holdfast.connect(**where):
             with pytest.raises(holdfast.errors.NotFoundError):
-                holdfast.connect(daemon.grpc_address, session="none", attach=True)
+                holdfast.connect(**where, session="none", attach=True)
             holdfast.ones(3).sum().item()
             url = f"http://{daemon.http_address}/metrics"
             text = urllib.request.urlopen(url, timeout=60).read().decode()
@@ -73,7 +78,7 @@ def test_prometheus_takes_the_alarms(metric_names):
     promtool = need("promtool", "prometheus")
     folder = DEPLOY / "prometheus"
     result = run(promtool, "check", "config", "scrape.yml", cwd=folder)
-    assert result.returncode == 0 and "6 rules found" in result.stdout, result
+    assert result.returncode == 0 and "7 rules found" in result.stdout, result
     rules = (folder / "alerts.yml").read_text()
     expressions = " ".join(re.findall(r"expr: (.*)", rules))
     assert used_names(expressions) <= metric_names

@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
+from daemon_users import Authority
 
 import holdfast
 from holdfast.daemon import Daemon, find_daemon
@@ -53,11 +54,11 @@ def samples_when(daemon, condition):
     return found
 
 
-def run_ops(session, count):
-    x = holdfast.ones(256, 256)
+def run_ops(session, count, size=256):
+    x = holdfast.ones(size, size)
     for _ in range(count):
         x = x * 1.0
-    assert x.sum().item() == 256 * 256
+    assert x.sum().item() == size * size
     return x
 
 
@@ -94,7 +95,7 @@ def test_a_session_is_metered(served, transport):
 
 def test_histograms_are_cumulative_and_sampled(served):
     with holdfast.connect(served.shm_address) as session:
-        run_ops(session, 20000)
+        run_ops(session, 20000, size=8)
         now = samples(served)
     prefix = 'holdfast_op_duration_seconds_bucket{op="mul",le="'
     buckets = [
@@ -129,6 +130,37 @@ def test_failures_and_refusals_are_counted(served):
         return sum(v for k, v in found.items() if k.startswith("holdfast_op_failures_"))
 
     assert failures(after) == failures(before) + 1
+
+
+def test_who_closes_a_session_is_not_refused_one(served):
+    refused = 'holdfast_sessions_refused_total{code="NOT_FOUND"}'
+    before = samples(served)
+    for _ in range(20):
+        with holdfast.connect(served.grpc_address, default=False):
+            pass
+    opened = 'holdfast_session_events_total{event="opened"}'
+    after = samples_when(served, lambda s: s[opened] == before[opened] + 20)
+    assert after.get(refused, 0) == before.get(refused, 0)
+
+
+def test_expiry_of_certificates(tmp_path):
+    authority = Authority(tmp_path)
+    start = time.time()
+    certificate, key = authority.issue("daemon", ["127.0.0.1"], seconds=7200)
+    flags = [f"--tls_certificate={certificate}", f"--tls_key={key}"]
+    name = "holdfast_tls_certificate_expiry_timestamp_seconds"
+    with Daemon("--http=127.0.0.1:0", *flags, f"--tls_client_ca={authority.path}") as d:
+        found = samples(d)
+        own, ca = (
+            f'{name}{{flag="{f}"}}' for f in ("tls_certificate", "tls_client_ca")
+        )
+        assert start + 7198 <= found[own] <= time.time() + 7200
+        assert start + 3590 <= found[ca] <= time.time() + 3600
+        # Renewed, and taken away.
+        authority.issue("daemon", ["127.0.0.1"], seconds=9000)
+        assert samples(d)[own] >= start + 8998
+        certificate.unlink()
+        assert samples(d)[own] == 0
 
 
 def test_the_process(served):
