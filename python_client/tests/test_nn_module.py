@@ -102,6 +102,21 @@ def test_assignment_before_init():
         EarlyParameter()
 
 
+def test_assignment_under_the_name_of_a_method():
+    class Net(nn.Module):
+        head = None
+
+        def __init__(self):
+            super().__init__()
+            self.parameters = nn.ModuleList([nn.Linear(2, 1)])
+            self.head = nn.Linear(1, 1)
+
+    net = Net()
+    # The class's own are found first; the modules are there all the same.
+    assert net.head is None and len(list(net.parameters())) == 4
+    assert [name for name, _ in net.named_children()] == ["parameters", "head"]
+
+
 def test_assignment_of_the_wrong_kind():
     model = Pair()
     with pytest.raises(TypeError, match="cannot assign .* as parameter 'scale'"):

@@ -197,7 +197,9 @@ class Module(TreeMixin, StateMixin):
         elif isinstance(value, Module):
             self._need_init("module")
             self._forget(name, "_modules")
-            self.register_module(name, value)
+            # Also under the name of a class attribute or a method, which reading finds
+            # first: register_module() would refuse it.
+            self._modules[name] = value
         elif isinstance(value, Buffer):
             self._need_init("buffers")
             self._forget(name, "_buffers")
