@@ -475,7 +475,8 @@ void Session::HangUp(const absl::Status& reason) {
     // To a client over gRPC a stream that ends well is one that was cut, and it
     // would ask for the session again.
     connection_->Close(
-        reason.ok() ? absl::FailedPreconditionError("the session is closed")
+        reason.ok() ? absl::FailedPreconditionError(
+                          "[session] the session is closed. Connect again.")
                     : reason);
     current_ = nullptr;
     connection_.reset();
