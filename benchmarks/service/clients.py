@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clients of the service benchmark, each a process: run as
 `clients.py ROLE ADDRESS ...`, started by Client, which tells it when to begin and
-reads one line of JSON when it has ended."""
+reads one line of JSON of each turn."""
 
 import json
 import os
@@ -37,24 +37,35 @@ class Client:
         self.process.stdin.flush()
 
     def result(self):
-        line = self.process.stdout.readline()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
         self.process.wait(60)
-        return json.loads(line)
 
 
-def run(clients, seconds):
-    """The results of clients that run for so long, all at once."""
-    for client in clients:
-        client.wait_until_ready()
+def turn(clients, seconds):
+    """The results of clients that are ready and run for so long, all at once."""
     for client in clients:
         client.begin(seconds)
     return [client.result() for client in clients]
 
 
-def told_to_begin():
-    """Seconds to run for."""
+def run(clients, seconds):
+    """The results of a turn that is the only one."""
+    for client in clients:
+        client.wait_until_ready()
+    results = turn(clients, seconds)
+    for client in clients:
+        client.end()
+    return results
+
+
+def turns():
+    """Seconds to run for, each time that the benchmark says so."""
     print("ready", flush=True)
-    return float(sys.stdin.readline())
+    for line in iter(sys.stdin.readline, ""):
+        yield float(line)
 
 
 def train(width):
@@ -73,38 +84,39 @@ def train(width):
         return loss.item()
 
     steps(20)
-    seconds = told_to_begin()
-    # Everybody is under way when the counting begins, and nobody has ended when
-    # it ends.
-    begin = time.monotonic() + 0.1 * seconds
-    end = begin + 0.8 * seconds
-    counted, stop = 0, end + 0.1 * seconds
-    while (now := time.monotonic()) < stop:
-        steps(10)
-        if begin <= now < end:
-            counted += 10
-    return {"steps_per_s": counted / (end - begin)}
+    for seconds in turns():
+        # Everybody is under way when the counting begins, and nobody has ended
+        # when it ends.
+        begin = time.monotonic() + 0.1 * seconds
+        end = begin + 0.8 * seconds
+        counted, stop = 0, end + 0.1 * seconds
+        while (now := time.monotonic()) < stop:
+            steps(10)
+            if begin <= now < end:
+                counted += 10
+        yield {"steps_per_s": counted / (end - begin)}
 
 
 def interact():
     """A small op and a read every 50 ms; the latency of each, in seconds."""
     x = torch.ones(8)
     (x + 1).tolist()
-    latencies = []
-    end = time.monotonic() + told_to_begin()
-    while (start := time.monotonic()) < end:
-        (x + 1).tolist()
-        took = time.monotonic() - start
-        latencies.append(took)
-        time.sleep(max(0, PERIOD_S - took))
-    return {"latencies": latencies}
+    for seconds in turns():
+        latencies = []
+        end = time.monotonic() + seconds
+        while (start := time.monotonic()) < end:
+            (x + 1).tolist()
+            took = time.monotonic() - start
+            latencies.append(took)
+            time.sleep(max(0, PERIOD_S - took))
+        yield {"latencies": latencies}
 
 
 def main():
     role, address, *args = sys.argv[1:]
     with torch.connect(address):
-        result = {"train": train, "interact": interact}[role](*map(int, args))
-    print(json.dumps(result), flush=True)
+        for result in {"train": train, "interact": interact}[role](*map(int, args)):
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":
