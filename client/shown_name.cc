@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/user_code.h"
@@ -51,66 +52,68 @@ Overload OfResample(const Attrs& attrs) {
   return mode == "cubic" ? kCubic : kPlain;
 }
 
+struct Name {
+  OpId op;
+  const char* name;
+};
+
+// PyTorch's names that are not made of the op's own, whatever the overload.
+constexpr Name kNames[] = {
+    {OpId::avg_pool2d, "AvgPool2DBackward0"},
+    {OpId::batch_norm, "NativeBatchNormBackward0"},
+    {OpId::constant_pad, "ConstantPadNdBackward0"},
+    {OpId::conv2d, "ConvolutionBackward0"},
+    {OpId::conv3d, "ConvolutionBackward0"},
+    {OpId::dropout, "MulBackward0"},
+    {OpId::im2col, "Im2ColBackward0"},
+    {OpId::index_mask, "IndexBackward0"},
+    {OpId::linalg_cdist, "CdistBackward0"},
+    {OpId::linalg_cholesky, "LinalgCholeskyExBackward0"},
+    {OpId::linalg_solve, "LinalgSolveExBackward0"},
+    {OpId::log1p, "Log1PBackward0"},
+    {OpId::max_pool2d, "MaxPool2DWithIndicesBackward0"},
+    {OpId::softsign, "DivBackward0"},
+    {OpId::to, "ToCopyBackward0"},
+    {OpId::vector_norm, "LinalgVectorNormBackward0"},
+};
+
+// linear() and matmul(), by how PyTorch computes them.
+const char* NameOfProduct(OpId op, uint8_t overload) {
+  switch (overload) {
+    case kFolded:
+      return "ViewBackward0";
+    case kFoldedPlain:
+      return "UnsafeViewBackward0";
+    case kVector:
+      return "MvBackward0";
+    case kDot:
+      return "DotBackward0";
+    default:
+      return op == OpId::linear && overload == kPlain ? "AddmmBackward0"
+                                                      : "MmBackward0";
+  }
+}
+
 // PyTorch's name of a call that is not made of the op's own; null: it is.
 const char* KnownName(OpId op, uint8_t overload) {
+  for (const Name& known : kNames) {
+    if (known.op == op) return known.name;
+  }
   switch (op) {
-    case OpId::avg_pool2d:
-      return "AvgPool2DBackward0";
-    case OpId::batch_norm:
-      return "NativeBatchNormBackward0";
-    case OpId::constant_pad:
-      return "ConstantPadNdBackward0";
-    case OpId::conv2d:
-    case OpId::conv3d:
-      return "ConvolutionBackward0";
-    case OpId::div:
-    case OpId::dropout:  // 1 / x is x.reciprocal() * 1
-      return op == OpId::dropout || overload == kReflected ? "MulBackward0"
-                                                           : nullptr;
+    case OpId::div:  // 1 / x is x.reciprocal() * 1
+      return overload == kReflected ? "MulBackward0" : nullptr;
     case OpId::group_norm:
       return overload == kLayer ? "NativeLayerNormBackward0"
                                 : "NativeGroupNormBackward0";
-    case OpId::im2col:
-      return "Im2ColBackward0";
-    case OpId::index_mask:
-      return "IndexBackward0";
-    case OpId::linalg_cdist:
-      return "CdistBackward0";
-    case OpId::linalg_cholesky:
-      return "LinalgCholeskyExBackward0";
-    case OpId::linalg_solve:
-      return "LinalgSolveExBackward0";
     case OpId::linear:
     case OpId::matmul:
-      switch (overload) {
-        case kFolded:
-          return "ViewBackward0";
-        case kFoldedPlain:
-          return "UnsafeViewBackward0";
-        case kVector:
-          return "MvBackward0";
-        case kDot:
-          return "DotBackward0";
-        default:
-          return op == OpId::linear && overload == kPlain ? "AddmmBackward0"
-                                                          : "MmBackward0";
-      }
-    case OpId::log1p:
-      return "Log1PBackward0";
-    case OpId::max_pool2d:
-      return "MaxPool2DWithIndicesBackward0";
+      return NameOfProduct(op, overload);
     case OpId::resample2d:
       return overload == kLinear  ? "UpsampleBilinear2DBackward1"
              : overload == kCubic ? "UpsampleBicubic2DBackward1"
                                   : "UpsampleNearest2DBackward1";
-    case OpId::softsign:
-      return "DivBackward0";
     case OpId::sub:
       return overload == kReflected ? "RsubBackward1" : nullptr;
-    case OpId::to:
-      return "ToCopyBackward0";
-    case OpId::vector_norm:
-      return "LinalgVectorNormBackward0";
     default:
       return nullptr;
   }
@@ -124,6 +127,11 @@ RefPtr<GraphNode> Pretended(const char* name, GraphEdges next) {
   node->shown->name = name;
   node->shown->next = std::move(next);
   return node;
+}
+
+// Whether Pretended() made it: an op's node has inputs.
+bool IsPretended(const GraphNode& node) {
+  return node.shown && node.op == OpId::as_strided && node.inputs.empty();
 }
 
 }  // namespace
@@ -189,6 +197,21 @@ GraphEdges ShownInputs(const GraphNode& node) {
   edges.push_back(node.inputs[1] ? Pretended("TBackward0", {node.inputs[1]})
                                  : nullptr);
   return edges;
+}
+
+bool SameShown(const GraphNode& a, const GraphNode& b) {
+  if (&a == &b) return true;
+  if (!IsPretended(a) || !IsPretended(b)) return false;
+  return a.shown->name == b.shown->name && a.shown->next == b.shown->next;
+}
+
+size_t ShownHash(const GraphNode& node) {
+  if (!IsPretended(node)) return absl::HashOf(&node);
+  size_t hash = absl::HashOf(node.shown->name);
+  for (const RefPtr<GraphNode>& next : node.shown->next) {
+    hash = absl::HashOf(hash, next.get());
+  }
+  return hash;
 }
 
 std::string ShownName(const GraphNode& node) {

@@ -7,6 +7,7 @@
 #ifndef HOLDFAST_CLIENT_SHOWN_NAME_H_
 #define HOLDFAST_CLIENT_SHOWN_NAME_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -27,6 +28,12 @@ RefPtr<GraphNode> ShownNode(const TensorState& tensor);
 
 // The nodes that next_functions shows, in PyTorch's order; null: no gradient.
 GraphEdges ShownInputs(const GraphNode& node);
+
+// Whether two nodes are one to the user, and a hash that agrees: those of
+// ShownNode() and ShownInputs() that are no part of the graph are made anew
+// each time, and are one where they show one function of the same nodes.
+bool SameShown(const GraphNode& a, const GraphNode& b);
+size_t ShownHash(const GraphNode& node);
 
 // "MmBackward0", "AccumulateGrad", ...
 std::string ShownName(const GraphNode& node);

@@ -84,8 +84,8 @@ PyObject* NodeHook(PyObject*, PyObject*) {
 
 // Two objects may stand for one node.
 Py_hash_t GradFnHash(PyObject* self) {
-  return static_cast<Py_hash_t>(
-      reinterpret_cast<uintptr_t>(NodeOf(self).get()) >> 4);
+  const auto hash = static_cast<Py_hash_t>(client::ShownHash(*NodeOf(self)));
+  return hash == -1 ? -2 : hash;  // -1 is an error
 }
 
 PyObject* GradFnCompare(PyObject* self, PyObject* other, int op) {
@@ -93,7 +93,8 @@ PyObject* GradFnCompare(PyObject* self, PyObject* other, int op) {
       PyType_IsSubtype(Py_TYPE(other), g_grad_fn_type) == 0) {
     Py_RETURN_NOTIMPLEMENTED;
   }
-  return PyBool_FromLong((NodeOf(self) == NodeOf(other)) == (op == Py_EQ));
+  const bool same = client::SameShown(*NodeOf(self), *NodeOf(other));
+  return PyBool_FromLong(same == (op == Py_EQ));
 }
 
 PyMethodDef g_grad_fn_methods[] = {

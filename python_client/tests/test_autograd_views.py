@@ -168,3 +168,18 @@ def test_graphs_through_written_saved_tensors_are_freed(torch):
     for _ in range(20):
         leaky()
     assert bytes_in_use() <= before
+
+
+def test_nodes_that_only_grad_fn_shows_are_equal(torch):
+    base = torch.ones(3, requires_grad=True) * 2
+    view = base.view(3)
+    view[0] = 5
+    assert base.grad_fn.name() == "torch::autograd::CopySlices"
+    for tensor in (base, view):
+        assert tensor.grad_fn == tensor.grad_fn
+        assert len({tensor.grad_fn, tensor.grad_fn}) == 1
+    assert base.grad_fn != (base * 1).grad_fn
+    w = torch.ones(2, 2, requires_grad=True)
+    product = torch.nn.functional.linear(torch.ones(1, 2), w)
+    turned = [product.grad_fn.next_functions[1][0] for _ in range(2)]
+    assert turned[0].name() == "TBackward0" and turned[0] == turned[1]
