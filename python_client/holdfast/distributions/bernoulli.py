@@ -12,17 +12,15 @@ from holdfast.distributions.exp_family import ExponentialFamily
 from holdfast.distributions.parameters import (
     broadcast_all,
     broadcast_scalars,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
     require_one,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 from holdfast.nn.functional import binary_cross_entropy_with_logits, softplus
 
 _ops = _C.ops
 
 
-class Bernoulli(ExponentialFamily):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """1 with probability probs in [0, 1], or with log odds logits; else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -38,25 +36,6 @@ class Bernoulli(ExponentialFamily):
         else:
             (self.logits,), batch_shape = broadcast_scalars(logits)
         super().__init__(batch_shape, validate_args=validate_args)
-
-    @property
-    def _param(self):
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of 1."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self):

@@ -10,11 +10,9 @@ from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.gamma_sampling import log_gamma
 from holdfast.distributions.parameters import (
     broadcast_scalars,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
     require_one,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 
 _ops = _C.ops
 
@@ -57,7 +55,7 @@ def draw(total_count, probs):
         return _ops.to(count + hits.sum(-1), probs.dtype)
 
 
-class Binomial(Distribution):
+class Binomial(ProbsOrLogits, Distribution):
     """The number of successes in total_count trials, each of probability probs or
     log odds logits."""
 
@@ -80,28 +78,9 @@ class Binomial(Distribution):
         setattr(self, "probs" if logits is None else "logits", given)
         super().__init__(batch_shape, validate_args=validate_args)
 
-    @property
-    def _param(self):
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
-
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return constraints.integer_interval(0, self.total_count)
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self):

@@ -13,16 +13,16 @@ from holdfast.distributions.parameters import (
     clamp_probs,
     lazy_property,
     logits_to_probs,
-    probs_to_logits,
     require_one,
     uniform,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 from holdfast.nn.functional import binary_cross_entropy_with_logits
 
 _ops = _C.ops
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     """Numbers x in [0, 1] of density proportional to probs^x (1 - probs)^(1 - x),
     probs in (0, 1) or of log odds logits. Between the two `lims` around 1/2, where
     the formulas cancel, they are replaced by their Taylor series."""
@@ -49,20 +49,6 @@ class ContinuousBernoulli(ExponentialFamily):
         new = self._get_checked_instance(ContinuousBernoulli, _instance)
         new._lims = self._lims
         return super().expand(batch_shape, new)
-
-    @property
-    def _param(self):
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property
     def probs(self):

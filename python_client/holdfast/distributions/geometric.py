@@ -10,17 +10,15 @@ from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.parameters import (
     broadcast_scalars,
     empty,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
     require_one,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 from holdfast.nn.functional import binary_cross_entropy_with_logits
 
 _ops = _C.ops
 
 
-class Geometric(Distribution):
+class Geometric(ProbsOrLogits, Distribution):
     """Failures (0, 1, ...) before the first success, whose probability is probs in
     (0, 1] or has the log odds logits."""
 
@@ -42,16 +40,6 @@ class Geometric(Distribution):
                     f"of distribution {self!r} to be positive but found invalid "
                     f"values:\n{self.probs}"
                 )
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self):

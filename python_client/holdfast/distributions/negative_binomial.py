@@ -9,17 +9,15 @@ from holdfast.distributions import constraints
 from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.parameters import (
     broadcast_scalars,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
     require_one,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 from holdfast.nn.functional import softplus
 
 _ops = _C.ops
 
 
-class NegativeBinomial(Distribution):
+class NegativeBinomial(ProbsOrLogits, Distribution):
     """The number of successes, of probability probs < 1 or log odds logits, before
     total_count >= 0 failures; total_count need not be whole."""
 
@@ -41,25 +39,6 @@ class NegativeBinomial(Distribution):
         self.total_count = _ops.to(total, given.dtype)
         setattr(self, "probs" if logits is None else "logits", given)
         super().__init__(batch_shape, validate_args=validate_args)
-
-    @property
-    def _param(self):
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self):

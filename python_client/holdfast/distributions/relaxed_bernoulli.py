@@ -10,12 +10,10 @@ from holdfast.distributions.distribution import Distribution
 from holdfast.distributions.parameters import (
     broadcast_scalars,
     clamp_probs,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
     require_one,
     uniform,
 )
+from holdfast.distributions.probs_or_logits import ProbsOrLogits
 from holdfast.distributions.transformed_distribution import TransformedDistribution
 from holdfast.distributions.transforms import SigmoidTransform
 from holdfast.nn.functional import softplus
@@ -23,7 +21,7 @@ from holdfast.nn.functional import softplus
 _ops = _C.ops
 
 
-class LogitRelaxedBernoulli(Distribution):
+class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     """The log odds of RelaxedBernoulli's numbers: (logits + logistic noise) over
     temperature > 0 (Maddison et al. 2017)."""
 
@@ -44,25 +42,6 @@ class LogitRelaxedBernoulli(Distribution):
         new = self._get_checked_instance(LogitRelaxedBernoulli, _instance)
         new.temperature = self.temperature
         return super().expand(batch_shape, new)
-
-    @property
-    def _param(self):
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
-
-    @lazy_property
-    def logits(self):
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of being nearer to 1 than to 0."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
