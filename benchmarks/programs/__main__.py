@@ -25,6 +25,11 @@ PROGRAMS = {
     "char_rnn": (1500, 100),
     "bigram_counter": (20000, 200),
     "lbfgs_fit": (2, 1),
+    "rnn_loop": (150, 5),
+    "beam_search": (60, 2),
+    "maml": (150, 5),
+    "gradient_penalty": (200, 5),
+    "ppo": (4096, 512),
 }
 
 
