@@ -158,8 +158,10 @@ absl::Status StateFolder::Remove(const std::vector<std::string>& paths) {
 }
 
 void StateFolder::SetAside(const std::string& path, const absl::Status& why) {
-  spdlog::error("{}. It is kept as {}.damaged", std::string(why.message()),
-                path);
+  spdlog::error(
+      "{}. It is kept as {}.damaged; check the disk, and publish or save again "
+      "what no version before is served of",
+      std::string(why.message()), path);
   if (rename(path.c_str(), (path + ".damaged").c_str()) != 0) {
     spdlog::error("state: {} cannot be renamed: {}", path,
                   std::string(DiskError("renamed", path, errno).message()));
