@@ -31,6 +31,7 @@ from holdfast import (  # noqa: F401
     memory,
     missing,
     named_tensors,
+    overrides,
     products,
     random,
     reductions,

@@ -15,7 +15,7 @@ from holdfast.errors import MissingAttributeError, UnsupportedError
 # Methods of torch.Tensor that programs use; listed, since a general
 # __getattr__ would slow down every attribute of a tensor.
 METHODS = """
-    asin asinh atan atan2 atanh acos acosh as_subclass backward_ bitwise_left_shift
+    asin asinh atan atan2 atanh acos acosh backward_ bitwise_left_shift
     bitwise_right_shift cauchy_ ceil_divide digamma exponential_ geometric_ i0
     is_sparse_csr lgamma log_normal_ multinomial mvlgamma numpy_ polygamma rename set_
     sparse_mask storage to_sparse untyped_storage vander

@@ -11,6 +11,7 @@
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/op_function.h"
+#include "python_client/src/overrides.h"
 #include "python_client/src/publish_binding.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/saved_tensors_binding.h"
@@ -37,6 +38,12 @@ PyMethodDef* ModuleFunctions() {
        "The package's name in what programs print: see `holdfast run`."},
       {"set_sparse_type", SetSparseType, METH_O,
        "The subclass of Tensor that ops refuse."},
+      {"_set_torch_function_dispatch", SetDispatch, METH_O, nullptr},
+      {"_set_torch_function_off", SetOverridesOff, METH_O, nullptr},
+      {"_set_torch_function_modes", SetModes, METH_O, nullptr},
+      {"_disabled_torch_function_impl", DisabledOverride, METH_VARARGS,
+       "What a class has for __torch_function__ whose objects are plain "
+       "tensors to ops."},
       {"store_out", StoreOut, METH_VARARGS,
        "store_out(out, result, /)\n--\n\n"
        "Writes a result, or a tuple of them, into the caller's; returns out."},
@@ -76,6 +83,7 @@ bool Fill(PyObject* module) {
          AddSessionType(module) && AddRandomStreamType(module) &&
          AddTensorType(module) && AddOpsModule(module) &&
          PyModule_AddFunctions(module, ModuleFunctions()) == 0 &&
+         InitOverrides(module) &&
          PyModule_AddStringConstant(module, "__version__", kVersion) == 0;
 }
 

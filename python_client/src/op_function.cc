@@ -6,12 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "python_client/src/argument.h"
 #include "python_client/src/call.h"
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/overrides.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/session_binding.h"
@@ -261,34 +263,15 @@ class ScopedOverload {
 };
 
 // The Python overload, with the arguments as they came.
-PyObject* CallOverload(const Binding& binding, bool inplace, PyObject* self,
-                       PyObject* const* args, Py_ssize_t nargs,
-                       PyObject* kwnames) {
-  const int shift = self != nullptr ? 1 : 0;
-  PyRef tuple(PyTuple_New(nargs + shift));
-  PyRef keywords(PyDict_New());
-  if (!tuple || !keywords) return nullptr;
-  if (self != nullptr) {
-    Py_INCREF(self);
-    PyTuple_SetItem(tuple.get(), 0, self);
-  }
-  for (Py_ssize_t i = 0; i < nargs; ++i) {
-    Py_INCREF(args[i]);
-    PyTuple_SetItem(tuple.get(), i + shift, args[i]);
-  }
-  const Py_ssize_t named = kwnames != nullptr ? PyTuple_Size(kwnames) : 0;
-  for (Py_ssize_t i = 0; i < named; ++i) {
-    if (PyDict_SetItem(keywords.get(), PyTuple_GetItem(kwnames, i),
-                       args[nargs + i]) < 0) {
-      return nullptr;
-    }
-  }
-  if (inplace &&
-      PyDict_SetItemString(keywords.get(), "inplace_", Py_True) < 0) {
+PyObject* CallOverload(const Binding& binding, bool inplace,
+                       const OverridableCall& call) {
+  PyRef args, kwargs;
+  if (!PackArguments(call, &args, &kwargs)) return nullptr;
+  if (inplace && PyDict_SetItemString(kwargs.get(), "inplace_", Py_True) < 0) {
     return nullptr;
   }
   const ScopedOverload scope(binding.schema->id);
-  return PyObject_Call(binding.overload, tuple.get(), keywords.get());
+  return PyObject_Call(binding.overload, args.get(), kwargs.get());
 }
 
 // out=: the result goes into the caller's tensor. One of another shape takes
@@ -423,27 +406,35 @@ PyObject* StoreOut(PyObject*, PyObject* args) {
   return ReturnOut(out, PyRef::Borrowed(result));
 }
 
-PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
-                 Py_ssize_t nargs, PyObject* kwnames) {
-  const Binding& binding = g_bindings[static_cast<size_t>(id)];
-  bool ran = false;
-  PyObject* result =
-      CallPlain(binding, inplace, self, args, nargs, kwnames, &ran);
-  if (result != nullptr || ran || binding.overload == nullptr ||
-      g_in_overload == id || !PyErr_ExceptionMatches(PyExc_TypeError)) {
-    return result;
+namespace {
+
+// Whether the arguments that do not fit the row may fit its overload.
+bool MayOverload(const Binding& binding, bool inplace,
+                 const OverridableCall& call) {
+  if (binding.overload == nullptr || g_in_overload == binding.schema->id) {
+    return false;
   }
   // Overloads may rely on the one type that all forms have in common.
-  PyObject* first = self != nullptr ? self : nargs > 0 ? args[0] : nullptr;
-  if (first != nullptr && !IsTensor(first) && !IsSparse(first) &&
-      (inplace || binding.schema->params[0].kind == ParamKind::kTensor)) {
-    return nullptr;
-  }
+  PyObject* first = call.self != nullptr ? call.self
+                    : call.nargs > 0     ? call.args[0]
+                                         : nullptr;
+  return first == nullptr || IsTensor(first) || IsSparse(first) ||
+         (!inplace && binding.schema->params[0].kind != ParamKind::kTensor);
+}
+
+// What else may take arguments that do not fit the row, whose error is set.
+PyObject* CallOtherwise(const Binding& binding, bool inplace,
+                        const OverridableCall& call) {
   PyObject *type, *error, *traceback;
   PyErr_Fetch(&type, &error, &traceback);
-  result = CallOverload(binding, inplace, self, args, nargs, kwnames);
-  if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
-    // The arguments fit neither: the row's message names the public function.
+  PyObject* result = nullptr;
+  bool taken = TakenOver(call, &result);
+  if (!taken && MayOverload(binding, inplace, call)) {
+    result = CallOverload(binding, inplace, call);
+    taken = result != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError);
+  }
+  if (!taken) {
+    // The arguments fit nothing: the row's message names the public function.
     PyErr_Restore(type, error, traceback);
     return nullptr;
   }
@@ -451,6 +442,31 @@ PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
   Py_XDECREF(error);
   Py_XDECREF(traceback);
   return result;
+}
+
+}  // namespace
+
+PyObject* CallOp(OpId id, bool inplace, PyObject* self, PyObject* const* args,
+                 Py_ssize_t nargs, PyObject* kwnames) {
+  const Binding& binding = g_bindings[static_cast<size_t>(id)];
+  const auto call = [&]() -> OverridableCall {
+    return {self != nullptr,
+            PublicName(*binding.schema, inplace),
+            self,
+            args,
+            nargs,
+            kwnames};
+  };
+  PyObject* result = nullptr;
+  if (ABSL_PREDICT_FALSE(g_overrides) && TakenOver(call(), &result)) {
+    return result;
+  }
+  bool ran = false;
+  result = CallPlain(binding, inplace, self, args, nargs, kwnames, &ran);
+  if (result != nullptr || ran || !PyErr_ExceptionMatches(PyExc_TypeError)) {
+    return result;
+  }
+  return CallOtherwise(binding, inplace, call());
 }
 
 PyObject* SetOverload(PyObject*, PyObject* args) {

@@ -174,6 +174,18 @@ PyObject* MakeSubclass(PyObject*, PyObject* args, PyObject* kwargs) {
   return object.release();
 }
 
+// This tensor, history and all, as an object of a subclass.
+PyObject* AsSubclass(PyObject* self, PyObject* cls) {
+  if (!PyType_Check(cls) ||
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_tensor_type) ==
+          0) {
+    PyErr_SetString(PyExc_TypeError,
+                    "as_subclass() takes a subclass of Tensor");
+    return nullptr;
+  }
+  return WrapTensorAs(reinterpret_cast<PyTypeObject*>(cls), TensorOf(self));
+}
+
 constexpr int kFastKeywords = METH_FASTCALL | METH_KEYWORDS;
 constexpr int kKeywords = METH_VARARGS | METH_KEYWORDS;
 
@@ -205,6 +217,9 @@ const PyMethodDef kMethods[] = {
     {"detach_", Detach, METH_NOARGS, "Leaves the autograd graph, in place."},
     {"retain_grad", RetainGrad, METH_NOARGS,
      "Makes backward keep the gradient of this intermediate result."},
+    {"as_subclass", AsSubclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\n"
+     "The same tensor, in the graph, as an object of a subclass of Tensor."},
     {"_become", Become, METH_O, nullptr},
     {"_buffer", GetBuffer, METH_NOARGS,
      "The elements as an object with the buffer protocol; waits. Over shared "

@@ -4,9 +4,11 @@
 // Operators on tensors. These slots are the shortest way from `a + b` to the
 // session: no argument tuple, no name lookup, no Python frame.
 
+#include "absl/base/optimization.h"
 #include "python_client/src/argument.h"
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/overrides.h"
 #include "python_client/src/read.h"
 #include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/tensor_factory.h"
@@ -39,8 +41,24 @@ class BorrowedPair {
   Tensor tensors_[2];
 };
 
+// Whether an operand's class, or a mode, takes the operator over; then *result
+// is what it made of it. The call is one of Tensor's method if the first
+// operand is one, else of the function. `b` may be null.
+bool TakesOperator(const OpSchema& schema, bool inplace, PyObject* a,
+                   PyObject* b, PyObject** result) {
+  PyObject* const args[2] = {a, b};
+  return TakenOver({IsTensor(a), inplace ? schema.name + "_" : schema.name,
+                    nullptr, args, b != nullptr ? 2 : 1, nullptr},
+                   result);
+}
+
 PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
   const OpSchema& schema = SchemaOf(id);
+  PyObject* taken = nullptr;
+  if (ABSL_PREDICT_FALSE(g_overrides) &&
+      TakesOperator(schema, inplace, a, b, &taken)) {
+    return taken;
+  }
   Attrs attrs(&schema);
   PyObject* const operands[2] = {a, b};
   const bool is_tensor[2] = {IsTensor(a), IsTensor(b)};
@@ -61,7 +79,10 @@ PyObject* BinaryOp(OpId id, PyObject* a, PyObject* b, bool inplace) {
       continue;
     }
     // NumPy's arrays mix with tensors, as in PyTorch.
-    if (!IsNumpyArray(operands[i])) Py_RETURN_NOTIMPLEMENTED;
+    if (!IsNumpyArray(operands[i])) {
+      if (TakesOperator(schema, inplace, a, b, &taken)) return taken;
+      Py_RETURN_NOTIMPLEMENTED;
+    }
     converted = MakeTensor(operands[i], std::nullopt);
     if (!converted) return nullptr;
   }
@@ -90,7 +111,13 @@ PyObject* InplaceBinary(PyObject* a, PyObject* b) {
 
 template <OpId kId>
 PyObject* Unary(PyObject* self) {
-  const Attrs attrs(&SchemaOf(kId));
+  const OpSchema& schema = SchemaOf(kId);
+  PyObject* taken = nullptr;
+  if (ABSL_PREDICT_FALSE(g_overrides) &&
+      TakesOperator(schema, false, self, nullptr, &taken)) {
+    return taken;
+  }
+  const Attrs attrs(&schema);
   return Call(attrs, absl::MakeConstSpan(&TensorOf(self), 1), false, self);
 }
 
@@ -103,15 +130,27 @@ PyObject* Power(PyObject* a, PyObject* b, PyObject* modulus) {
 }
 
 PyObject* Matmul(PyObject* a, PyObject* b) {
-  if (!IsTensor(a) || !IsTensor(b)) Py_RETURN_NOTIMPLEMENTED;
+  const OpSchema& schema = SchemaOf(OpId::matmul);
+  const bool plain = IsTensor(a) && IsTensor(b);
+  PyObject* taken = nullptr;
+  if (ABSL_PREDICT_FALSE(g_overrides || !plain) &&
+      TakesOperator(schema, false, a, b, &taken)) {
+    return taken;
+  }
+  if (!plain) Py_RETURN_NOTIMPLEMENTED;
   const Tensor inputs[2] = {TensorOf(a), TensorOf(b)};
   PyObject* const operands[2] = {a, b};
   const ScopedOperands scoped(operands);
-  return Call(Attrs(&SchemaOf(OpId::matmul)), inputs, false, nullptr);
+  return Call(Attrs(&schema), inputs, false, nullptr);
 }
 
 // ~: logical for bool; -x - 1, all bits turned, for integers.
 PyObject* Invert(PyObject* self) {
+  PyObject* taken = nullptr;
+  if (ABSL_PREDICT_FALSE(g_overrides) &&
+      TakenOver({true, "__invert__", nullptr, &self, 1, nullptr}, &taken)) {
+    return taken;
+  }
   const Tensor& tensor = TensorOf(self);
   if (tensor->spec().dtype == DType::kBool) {
     return Unary<OpId::logical_not>(self);

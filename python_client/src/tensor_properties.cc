@@ -10,6 +10,7 @@
 #include "python_client/src/call.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/overrides.h"
 #include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/size_type.h"
@@ -120,7 +121,10 @@ int SetGrad(PyObject* self, PyObject* value, void*) {
 
 PyObject* GetData(PyObject* self, void*) {
   Tensor detached = ApplyUnary(OpId::variable_data, TensorOf(self));
-  return detached ? WrapTensor(std::move(detached)) : nullptr;
+  if (!detached) return nullptr;
+  return Overrides(Py_TYPE(self))
+             ? WrapTensorAs(Py_TYPE(self), std::move(detached))
+             : WrapTensor(std::move(detached));
 }
 
 // Same object, other elements: keeps requires_grad and grad, which takes on the

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "python_client/src/op_function.h"
+#include "python_client/src/overrides.h"
 
 namespace holdfast::python {
 
@@ -84,6 +85,7 @@ PyObject* WrapTensorAs(PyTypeObject* type, Tensor tensor) {
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (object == nullptr) return nullptr;
   new (&reinterpret_cast<PyTensor*>(object)->tensor) Tensor(std::move(tensor));
+  NoteSubclass(type);
   return object;
 }
 

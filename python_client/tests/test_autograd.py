@@ -217,7 +217,7 @@ def test_subclasses(torch):
 
     x = Named(torch.ones(2), "weight")
     assert isinstance(x, torch.Tensor) and x.requires_grad and x.name == "weight"
-    assert type(x * 2) is torch.Tensor
+    assert type(x * 2) is Named
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     watched = weakref.ref(x)

@@ -107,6 +107,10 @@ absl::Status SetUpLog(const LogOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("[log] --log_file cannot be opened: ", e.what(), "."));
   }
+  // Abseil makes its table of time zones at their first use, which
+  // ThreadSanitizer, blind in the system's library, takes for a race if two
+  // threads come to it.
+  static_cast<void>(absl::LocalTimeZone());
   absl::Status status = SetLogSink(options.format, std::move(sink));
   if (!status.ok()) return status;
   spdlog::set_level(level);

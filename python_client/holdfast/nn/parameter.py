@@ -4,6 +4,7 @@
 """Tensors that a module owns: parameters (trained) and buffers (state)."""
 
 import holdfast
+from holdfast import _C
 from holdfast._printing import tensor_text
 
 
@@ -13,6 +14,9 @@ class Parameter(holdfast.Tensor):
     `Parameter(data=None, requires_grad=True)` shares `data`'s storage and is a
     leaf of the autograd graph. Only floating-point data can require gradients.
     """
+
+    # What is computed with parameters are plain tensors.
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -44,6 +48,8 @@ class Buffer(holdfast.Tensor):
     `Buffer(data=None, *, persistent=True)`: a persistent buffer is part of the
     module's state_dict.
     """
+
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:

@@ -33,6 +33,7 @@ class SparseTensor(Tensor):
     does not have.
     """
 
+    __torch_function__ = _C._disabled_torch_function_impl
     is_sparse = True
     layout = sparse_coo
 
