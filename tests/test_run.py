@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`holdfast run`: programs written for PyTorch, unchanged."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -95,6 +96,35 @@ def test_what_is_missing_is_named(daemon, tmp_path):
     path = script(tmp_path, "import torch; torch.distributed.no_such_function(1)")
     result = run(*flags, path, check=False)
     assert "holdfast has no torch.distributed.no_such_function" in result.stderr
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torchvision") is not None,
+    reason="the installed torchvision comes first",
+)
+def test_torchvision_is_the_packages_where_it_is_not_installed(daemon, tmp_path):
+    path = script(
+        tmp_path,
+        """
+        import torch
+        import torchvision
+        import torchvision.models as models
+        from torchvision.models.resnet import BasicBlock
+
+        net = models.resnet18(num_classes=2)
+        assert isinstance(net.layer1[0], BasicBlock)
+        print(net.eval()(torch.zeros(1, 3, 32, 32)).shape, torchvision.__version__)
+        try:
+            torchvision.models.nope
+        except AttributeError as error:
+            print(error)
+        """,
+    )
+    result = run("-m", "holdfast", "run", "--address", daemon.shm_address, path)
+    assert result.stdout.splitlines() == [
+        "torch.Size([1, 2]) 0.14.1+holdfast",
+        "holdfast has no torchvision.models.nope; `holdfast ops` lists the ops it has.",
+    ]
 
 
 def test_exit_codes_and_devices(daemon, tmp_path):

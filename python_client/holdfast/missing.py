@@ -36,12 +36,15 @@ for _name in METHODS:
 
 
 def module_getattr(module, submodules=(), names=None):
-    """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn").
+    """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn", or
+    torchvision's).
 
     It imports `submodules` on first use, and gets each of `names` from the
     module that it maps to; anything else fails by name.
     """
-    own = "holdfast" + module[len("torch") :]
+    package, _, rest = module.partition(".")
+    own = {"torch": "holdfast", "torchvision": "holdfast.vision"}[package]
+    own = f"{own}.{rest}" if rest else own
     names = names or {}
 
     def __getattr__(name):

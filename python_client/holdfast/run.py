@@ -4,8 +4,9 @@
 """`holdfast run script.py`: a PyTorch program, unchanged, on the daemon.
 
 In this process, and nowhere else, `import torch` gives `holdfast`, and
-`import torch.nn` its `holdfast.nn`. What Holdfast lacks raises an error that
-names it. Nothing is written to disk, and an installed PyTorch is not touched.
+`import torch.nn` its `holdfast.nn`; `import torchvision` gives `holdfast.vision`
+where torchvision is not installed. What Holdfast lacks raises an error that names
+it. Nothing is written to disk, and an installed PyTorch is not touched.
 """
 
 import argparse
@@ -38,15 +39,19 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds `torch` and its submodules in the package."""
+    """Finds a package, `torch` or `torchvision`, and its submodules in ours."""
+
+    def __init__(self, package, own):
+        self._package = package
+        self._own = own
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname == "multiprocessing.util":
             return _changed_on_import(fullname, path)
         top, _, rest = fullname.partition(".")
-        if top != "torch":
+        if top != self._package:
             return None
-        own = "holdfast." + rest if rest else "holdfast"
+        own = f"{self._own}.{rest}" if rest else self._own
         try:
             module = importlib.import_module(own)
         except ModuleNotFoundError as error:
@@ -90,7 +95,9 @@ def stand_in_for_torch():
     holdfast.__version__ = TorchVersion(
         f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
     )
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _Finder("torch", "holdfast"))
+    if importlib.util.find_spec("torchvision") is None:
+        sys.meta_path.insert(0, _Finder("torchvision", "holdfast.vision"))
     if "multiprocessing.util" in sys.modules:
         _with_stand_in(sys.modules["multiprocessing.util"])
 
