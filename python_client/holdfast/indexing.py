@@ -103,8 +103,23 @@ def _select(tensor, dim, key):
     return _ops.select(tensor, dim, index)
 
 
+def _selected(tensor, key):
+    """The view that a tuple of plain ints names, or None if it is none."""
+    if type(key) is not tuple or not 0 < len(key) <= tensor.dim():
+        return None
+    for k in key:
+        if type(k) is not int:
+            return None
+    for k in key:
+        tensor = _select(tensor, 0, k)
+    return tensor
+
+
 def _resolve(tensor, key):
     """Applies the basic parts; returns the view and [(dim, index or mask)]."""
+    view = _selected(tensor, key)  # loops over elements: half the time of the rest
+    if view is not None:
+        return view, ()
     dim, advanced = 0, []
     view = tensor
     for k in _parse(tensor, key):
