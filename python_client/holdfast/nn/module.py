@@ -9,7 +9,7 @@ import holdfast
 
 from ..utils.hooks import RemovableHandle
 from .backward_hooks import BackwardHooks
-from .module_state import StateMixin
+from .module_state import STATE_HOOKS, StateMixin
 from .module_tree import TreeMixin
 from .parameter import Buffer, Parameter
 
@@ -30,7 +30,7 @@ def _fresh_state():
     return {
         "training": True,
         "_non_persistent_buffers_set": set(),
-        **{name: OrderedDict() for name in _REGISTRIES + _HOOKS},
+        **{name: OrderedDict() for name in _REGISTRIES + _HOOKS + STATE_HOOKS},
     }
 
 

@@ -3,9 +3,19 @@
 
 """A Module's state_dict: reading, loading, copying."""
 
+import functools
 from collections import OrderedDict, namedtuple
 
 import holdfast
+from holdfast.utils.hooks import RemovableHandle
+
+
+STATE_HOOKS = (
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 
 class _IncompatibleKeys(
@@ -24,7 +34,9 @@ class _IncompatibleKeys(
 
 
 class StateMixin:
-    """state_dict and load_state_dict, with PyTorch's keys and errors."""
+    """state_dict and load_state_dict, with PyTorch's keys, hooks and errors."""
+
+    _version = 1  # of the layout of this class's entries, told beside them
 
     def get_extra_state(self):
         """Override, with set_extra_state, to store more in the state_dict."""
@@ -34,14 +46,23 @@ class StateMixin:
         """Receives what get_extra_state returned."""
         raise RuntimeError("set_extra_state is not defined by this module.")
 
-    def state_dict(self, *, destination=None, prefix="", keep_vars=False):
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """Dotted name -> tensor for every parameter and persistent buffer.
 
         The tensors share storage with the module. They are detached unless
-        `keep_vars`.
+        `keep_vars`. The result's `_metadata` has each module's `_version`. The three
+        may also come in this order, as PyTorch's once did.
         """
+        given = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
@@ -50,7 +71,38 @@ class StateMixin:
                     prefix=prefix + name + ".",
                     keep_vars=keep_vars,
                 )
+        for hook in self._state_dict_hooks.values():
+            changed = hook(self, destination, prefix, metadata)
+            destination = destination if changed is None else changed
         return destination
+
+    def register_state_dict_pre_hook(self, hook):
+        """Calls `hook(module, prefix, keep_vars)` before its state is collected."""
+        return _registered(self._state_dict_pre_hooks, hook)
+
+    def _register_state_dict_hook(self, hook):
+        """Calls `hook(module, state_dict, prefix, local_metadata)` after it; what it
+        returns, if not None, takes the state's place."""
+        return _registered(self._state_dict_hooks, hook)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        """Calls `hook(state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` before its own entries are loaded."""
+        return _registered(
+            self._load_state_dict_pre_hooks,
+            functools.partial(hook, self) if with_module else hook,
+        )
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """_register_load_state_dict_pre_hook(), the module being the first argument."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Calls `hook(module, incompatible_keys)` once it and its children are loaded.
+
+        The two lists of keys may be changed in place.
+        """
+        return _registered(self._load_state_dict_post_hooks, hook)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         for name, value in self._own_state().items():
@@ -78,13 +130,25 @@ class StateMixin:
             raise TypeError(
                 f"Expected state_dict to be dict-like, got {type(state_dict)}."
             )
+        metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)
         missing, unexpected, errors = [], [], []
-        for prefix, module in _with_prefixes(self, ""):
-            metadata = {"assign_to_params_buffers": assign}
+        found = _IncompatibleKeys(missing, unexpected)
+
+        def load(module, prefix):
+            local = dict((metadata or {}).get(prefix[:-1], {}))
+            if assign:
+                local["assign_to_params_buffers"] = True
             module._load_from_state_dict(
-                state_dict, prefix, metadata, True, missing, unexpected, errors
+                state_dict, prefix, local, True, missing, unexpected, errors
             )
+            for name, child in module._modules.items():
+                if child is not None:
+                    load(child, f"{prefix}{name}.")
+            for hook in module._load_state_dict_post_hooks.values():
+                hook(module, found)
+
+        load(self, "")
         if strict:
             if unexpected:
                 errors.insert(0, _key_error("Unexpected", unexpected))
@@ -95,7 +159,7 @@ class StateMixin:
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
             )
-        return _IncompatibleKeys(missing, unexpected)
+        return found
 
     def _load_from_state_dict(
         self,
@@ -108,6 +172,16 @@ class StateMixin:
         error_msgs,
     ):
         """Loads this module's own entries; override to accept older layouts."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         own = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, current in own.items():
@@ -169,11 +243,10 @@ class StateMixin:
         return dict(self.__dict__)
 
 
-def _with_prefixes(module, prefix):
-    yield prefix, module
-    for name, child in module._modules.items():
-        if child is not None:
-            yield from _with_prefixes(child, prefix + name + ".")
+def _registered(hooks, hook):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 def _has_extra_state(module):

@@ -14,6 +14,7 @@ from .parameter import Parameter
 class _NormBase(Module):
     """Scale, shift and running statistics of batch and instance normalisation."""
 
+    _version = 2  # since it counts batches
     # What input must look like: numbers of dimensions.
     _dims = ()
 
@@ -63,6 +64,13 @@ class _NormBase(Module):
         if self.affine:
             init.ones_(self.weight)
             init.zeros_(self.bias)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *others):
+        counter = prefix + "num_batches_tracked"
+        old = (local_metadata.get("version") or 1) < 2
+        if old and self.track_running_stats and counter not in state_dict:
+            state_dict[counter] = holdfast.tensor(0)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
 
     def extra_repr(self):
         return (
