@@ -56,6 +56,7 @@ when a function has no check.
 
 # What is no function of tensors, or returns none, and the file of its test.
 OWN_TESTS = {
+    "python_client/tests/test_low_rank.py": "pca_lowrank svd_lowrank",
     "tests/test_run.py": "compile",
     "python_client/tests/test_interop.py": "from_dlpack to_dlpack",
     "python_client/tests/test_fake_quantization.py": """

@@ -27,6 +27,7 @@ from holdfast import (  # noqa: F401
     indexed,
     indexing,
     linalg,
+    low_rank,
     masks,
     memory,
     missing,

@@ -25,7 +25,30 @@ def assert_close(
     check_dtype=True,
     msg=None,
 ):
-    """Raises AssertionError unless the tensors are close; waits."""
+    """Raises AssertionError unless the tensors are close; waits.
+
+    Sequences and mappings of tensors are compared item by item.
+    """
+    options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, msg=msg)
+    options["check_dtype"] = check_dtype
+    if isinstance(actual, (list, tuple)) and _holds_tensors(actual):
+        if len(actual) != len(expected):
+            raise AssertionError(
+                "The length of the sequences mismatch: "
+                f"{len(actual)} != {len(expected)}"
+            )
+        for a, b in zip(actual, expected):
+            assert_close(a, b, **options)
+        return
+    if isinstance(actual, dict):
+        if set(actual) != set(expected):
+            raise AssertionError(
+                "The keys of the mappings do not match: "
+                f"{sorted(set(actual) ^ set(expected), key=str)} are in one only."
+            )
+        for key in actual:
+            assert_close(actual[key], expected[key], **options)
+        return
     actual, expected = _C.as_tensor(actual), _C.as_tensor(expected)
     if actual.shape != expected.shape:
         raise AssertionError(
@@ -56,4 +79,23 @@ def assert_close(
         or f"Tensor-likes are not close! Mismatched elements: {wrong} / "
         f"{left.numel()}. Greatest absolute difference: {largest} (up to {atol} "
         f"allowed, relative {rtol})."
+    )
+
+
+def _holds_tensors(values):
+    return any(isinstance(v, (_C.Tensor, list, tuple, dict)) for v in values)
+
+
+def assert_allclose(
+    actual, expected, rtol=None, atol=None, equal_nan=True, msg="", **options
+):
+    """assert_close() by its old name: NaNs are equal, types may differ."""
+    assert_close(
+        actual,
+        _C.as_tensor(expected),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        msg=msg or None,
     )

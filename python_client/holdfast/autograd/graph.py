@@ -7,8 +7,14 @@ import contextlib
 
 from holdfast import _C
 from holdfast.autograd import saved_tensors
+from holdfast.errors import UnsupportedError
 
-__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "disable_saved_tensors_hooks",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class saved_tensors_hooks:
@@ -65,3 +71,45 @@ def disable_saved_tensors_hooks(error_message):
     So does entering it where some are on.
     """
     return saved_tensors.refused(error_message)
+
+
+class _Handles:
+    """Removes several hooks."""
+
+    def __init__(self, handles):
+        self._handles = handles
+
+    def remove(self):
+        for handle in self._handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls fn(gradients) once all of the tensors have theirs; returns a handle to
+    remove it.
+
+    RuntimeError unless each tensor requires a gradient. A backward that reaches only
+    some of them is taken with the next one's. `mode` "any" is not there.
+    """
+    if mode != "all":
+        raise UnsupportedError(
+            f"holdfast's register_multi_grad_hook has mode 'all'. Got {mode!r}."
+        )
+    tensors, arrived = list(tensors), {}
+
+    def watch(place):
+        def hook(gradient):
+            arrived[place] = gradient
+            if len(arrived) == len(tensors):
+                found = [arrived.pop(i) for i in range(len(tensors))]
+                fn(found)
+
+        return hook
+
+    return _Handles([t.register_hook(watch(i)) for i, t in enumerate(tensors)])

@@ -138,4 +138,4 @@ def set_rng_state_all(new_states):
 
 
 globals().update(NAMES)
-__getattr__ = module_getattr("torch.cuda", submodules=("amp",))
+__getattr__ = module_getattr("torch.cuda", submodules=("amp", "nvtx"))

@@ -11,5 +11,12 @@ __all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 __getattr__ = module_getattr(
     "torch.utils",
-    submodules=("checkpoint", "collect_env", "dlpack", "model_zoo", "tensorboard"),
+    submodules=(
+        "benchmark",
+        "checkpoint",
+        "collect_env",
+        "dlpack",
+        "model_zoo",
+        "tensorboard",
+    ),
 )

@@ -24,6 +24,7 @@ _FILES = {
     "flatten": "flatten",
     "fold": "image",
     "instancenorm": "normalization",
+    "lazy": "lazy",
     "linear": "linear attention",
     "loss": "loss loss_margin",
     "module": "module",

@@ -14,6 +14,40 @@ def _with_gradients(parameters):
     return [p.grad for p in parameters if p.grad is not None]
 
 
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of all tensors as one vector, a 0-d tensor, without waiting for it;
+    `error_if_nonfinite` waits and raises RuntimeError on inf and nan."""
+    tensors = [tensors] if isinstance(tensors, holdfast.Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return holdfast.tensor(0.0)
+    with holdfast.no_grad():
+        if norm_type == float("inf"):
+            norm = holdfast.stack([g.abs().max() for g in tensors]).max()
+        elif norm_type == 2.0:
+            norm = holdfast.stack([(g * g).sum() for g in tensors]).sum().sqrt()
+        else:
+            parts = [(g.abs() ** norm_type).sum() for g in tensors]
+            norm = holdfast.stack(parts).sum() ** (1.0 / norm_type)
+    if error_if_nonfinite and not holdfast.isfinite(norm).item():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` "
+            "is non-finite, so it cannot be clipped. To disable this error and "
+            "scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return norm
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales all gradients as if their joint norm were total_norm: to max_norm at
+    most."""
+    with holdfast.no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _with_gradients(parameters):
+            grad.mul_(factor)
+
+
 def clip_grad_norm_(
     parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None
 ):
@@ -22,28 +56,10 @@ def clip_grad_norm_(
     Returns the norm before, a 0-d tensor, without waiting for it;
     `error_if_nonfinite` waits and raises RuntimeError on inf and nan.
     """
-    grads = _with_gradients(parameters)
-    max_norm, norm_type = float(max_norm), float(norm_type)
-    if not grads:
-        return holdfast.tensor(0.0)
-    with holdfast.no_grad():
-        if norm_type == float("inf"):
-            norm = holdfast.stack([g.abs().max() for g in grads]).max()
-        elif norm_type == 2.0:
-            norm = holdfast.stack([(g * g).sum() for g in grads]).sum().sqrt()
-        else:
-            parts = [(g.abs() ** norm_type).sum() for g in grads]
-            norm = holdfast.stack(parts).sum() ** (1.0 / norm_type)
-        if error_if_nonfinite and not holdfast.isfinite(norm).item():
-            raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` "
-                "is non-finite, so it cannot be clipped. To disable this error and "
-                "scale the gradients by the non-finite norm anyway, set "
-                "`error_if_nonfinite=False`"
-            )
-        factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(factor)
+    if not isinstance(parameters, holdfast.Tensor):
+        parameters = list(parameters)
+    norm = get_total_norm(_with_gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, norm)
     return norm
 
 
