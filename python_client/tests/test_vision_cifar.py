@@ -7,6 +7,7 @@ import copy
 import hashlib
 import os
 import pickle
+import tarfile
 import tracemalloc
 
 import numpy
@@ -104,6 +105,55 @@ def test_missing_and_changed_files(tmp_path):
         write(tmp_path / "cifar-10-batches-py", f"data_batch_{i}", b"")
     with pytest.raises(RuntimeError, match="MD5 sum .* c99cafc152244af753f735de768cd"):
         datasets.CIFAR10(tmp_path)
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """A folder with an archive alone, and the class that knows its sum."""
+    kind, _ = small_cifar10(tmp_path / "made")
+    archive = tmp_path / "there" / kind.filename
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:gz") as members:
+        members.add(tmp_path / "made" / kind.base_folder, kind.base_folder)
+        members.add(__file__, "other.py")
+    kind.tgz_md5 = hashlib.md5(archive.read_bytes()).hexdigest()
+    return kind, archive
+
+
+def test_the_archive_is_unpacked(packed, tmp_path):
+    kind, archive = packed
+    with pytest.raises(RuntimeError, match="pass download=True, which unpacks it"):
+        kind(archive.parent)
+    made = kind(archive.parent, download=True)
+    assert numpy.array_equal(made.data, kind(tmp_path / "made").data)
+    assert {path.name for path in archive.parent.rglob("*") if path.is_file()} == {
+        *(kind.filename, "batches.meta", "data_batch_1", "data_batch_2")
+    }
+    archive.unlink()
+    assert len(kind(archive.parent, download=True)) == 12
+
+
+def test_archives_that_are_not_unpacked(packed):
+    kind, archive = packed
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[:-40])
+    with pytest.raises(RuntimeError, match=f"MD5 sum .*{kind.tgz_md5}"):
+        kind(archive.parent, download=True)
+    kind.tgz_md5 = None
+    for content in (whole[: len(whole) // 2], b"", b"no archive"):
+        archive.write_bytes(content)
+        with pytest.raises(RuntimeError, match="tar.gz is damaged"):
+            kind(archive.parent, download=True)
+    with tarfile.open(archive, "w:gz") as members:
+        link = tarfile.TarInfo(f"{kind.base_folder}/data_batch_1")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        members.addfile(link)
+    with pytest.raises(RuntimeError, match="data_batch_1 is no file"):
+        kind(archive.parent, download=True)
+    left = [
+        p.name for p in archive.parent.rglob("*") if p.is_symlink() or ".part" in p.name
+    ]
+    assert left == []
 
 
 class Runs:

@@ -80,6 +80,8 @@ def test_grids_of_what_is_none(torch):
         utils.make_grid([torch.rand(3, 2, 2), 1.0])
     with pytest.raises(TypeError, match=r"min and max are numbers. Got \[0, 1\]"):
         utils.make_grid(torch.rand(2, 3, 2, 2), normalize=True, value_range=[0, 1])
+    with pytest.raises(ValueError, match="Got nrow=0, padding=2"):
+        utils.make_grid(torch.rand(2, 3, 2, 2), nrow=0)
     for shape in ((0, 3, 2, 2), (2, 2, 3, 2, 2), (4,)):
         with pytest.raises(ValueError, match=f"Got \\[{shape[0]}"):
             utils.make_grid(torch.rand(shape))

@@ -3,12 +3,12 @@
 
 """CIFAR-10 and CIFAR-100: colour images of 32 x 32 in Python's pickles."""
 
-import hashlib
 import os
 
 import numpy
 
 from ..pillow import pillow
+from .archive import md5_of, unpack
 from .batch_pickle import read_pickle
 from .vision import VisionDataset
 
@@ -18,8 +18,8 @@ class CIFAR10(VisionDataset):
 
     The files of the archive's "python version" are read from
     root/cifar-10-batches-py, and their MD5 sums are checked. `download=True`
-    downloads nothing: it is taken where the files are there. RuntimeError where one
-    is missing or damaged; no code in them is run.
+    downloads nothing: it unpacks root/cifar-10-python.tar.gz where files are missing.
+    RuntimeError where one is missing or damaged; no code in them is run.
 
     `data`: NumPy's array [n, 32, 32, 3] uint8, `targets`: list of int. A sample is
     (PIL image of mode "RGB", int), through the transforms.
@@ -50,7 +50,10 @@ class CIFAR10(VisionDataset):
         )
         self.train = train
         wanted = self.train_list if train else self.test_list
-        self._check([*wanted, (self.meta["filename"], self.meta["md5"])])
+        files = [*wanted, (self.meta["filename"], self.meta["md5"])]
+        if download:
+            self._unpack([name for name, _ in files])
+        self._check(files)
         self.classes = self._class_names()
         self.class_to_idx = {name: index for index, name in enumerate(self.classes)}
         batches = [self._batch(name) for name, _ in wanted]
@@ -60,6 +63,17 @@ class CIFAR10(VisionDataset):
     def _path(self, name):
         return os.path.join(self.root, self.base_folder, name)
 
+    def _unpack(self, names):
+        """Takes the files that are missing out of the archive, if that is there."""
+        archive = os.path.join(self.root, self.filename)
+        missing = [
+            f"{self.base_folder}/{name}"
+            for name in names
+            if not os.path.isfile(self._path(name))
+        ]
+        if missing and os.path.isfile(archive):
+            unpack(archive, self.tgz_md5, self.root, missing)
+
     def _check(self, wanted):
         """RuntimeError unless every file is there, with its sum (None: any)."""
         missing = [name for name, _ in wanted if not os.path.isfile(self._path(name))]
@@ -67,12 +81,12 @@ class CIFAR10(VisionDataset):
             raise RuntimeError(
                 f"Dataset not found or corrupted: {', '.join(missing)} not in "
                 f"{self._path('')}. Holdfast downloads nothing: put {self.filename} "
-                f"into {self.root} and unpack it there."
+                f"into {self.root} and pass download=True, which unpacks it."
             )
         for name, md5 in wanted:
             if md5 is None:
                 continue
-            found = _md5(self._path(name))
+            found = md5_of(self._path(name))
             if found != md5:
                 raise RuntimeError(
                     f"Dataset not found or corrupted: {self._path(name)} has the MD5 "
@@ -134,10 +148,3 @@ class CIFAR100(CIFAR10):
         "key": "fine_label_names",
         "md5": "7973b15100ade9c7d40fb424638fde48",
     }
-
-
-def _md5(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(
-            file, lambda: hashlib.md5(usedforsecurity=False)
-        ).hexdigest()

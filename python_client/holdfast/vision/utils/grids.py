@@ -29,6 +29,11 @@ def make_grid(
     each by itself, to 0 to 1. Asks the daemon nothing. TypeError for anything but
     tensors.
     """
+    if nrow < 1 or padding < 0:
+        raise ValueError(
+            "make_grid needs nrow of at least 1 and padding of at least 0. Got "
+            f"nrow={nrow}, padding={padding}."
+        )
     images = _batch(tensor)
     if images.size(1) == 1:
         images = images.repeat(1, 3, 1, 1)
