@@ -227,3 +227,13 @@ except ImportError as error:
     )
     assert result.returncode == 0, result.stderr
     assert "Images need Pillow, which is not installed" in result.stdout
+
+
+def test_what_is_missing_is_named(torch):
+    from holdfast.vision import transforms
+
+    with pytest.raises(AttributeError, match="torchvision.transforms.AutoAugment"):
+        transforms.AutoAugment
+    with pytest.raises(AttributeError, match="transforms.functional.equalize"):
+        F.equalize
+    assert not hasattr(F, "posterize")

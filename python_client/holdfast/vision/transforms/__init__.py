@@ -18,6 +18,8 @@ randperm, so that manual_seed() repeats it (RandomChoice and RandomOrder draw fr
 Python's random, as in torchvision).
 """
 
+from holdfast.missing import module_getattr
+
 from . import functional  # noqa: F401
 from .colors import ColorJitter, Grayscale, RandomGrayscale  # noqa: F401
 from .composition import (  # noqa: F401
@@ -42,3 +44,5 @@ from .flips import RandomHorizontalFlip, RandomVerticalFlip  # noqa: F401
 from .functional import InterpolationMode  # noqa: F401
 from .sizes import CenterCrop, FiveCrop, Pad, Resize, TenCrop  # noqa: F401
 from .warps import RandomAffine, RandomRotation  # noqa: F401
+
+__getattr__ = module_getattr("torchvision.transforms")

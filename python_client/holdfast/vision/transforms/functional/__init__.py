@@ -8,6 +8,8 @@ Names, parameters and results are those of torchvision.transforms.functional
 Pillow and NumPy; what is a tensor stays on the daemon.
 """
 
+from holdfast.missing import module_getattr
+
 from .colors import (  # noqa: F401
     adjust_brightness,
     adjust_contrast,
@@ -43,3 +45,5 @@ from .images import (  # noqa: F401
     get_image_size,
 )
 from .warps import affine, rotate  # noqa: F401
+
+__getattr__ = module_getattr("torchvision.transforms.functional")
