@@ -147,3 +147,13 @@ def test_lists(torch):
         models.get_model("nope")
     with pytest.raises(ValueError, match="Unknown weights"):
         models.get_weight("ResNet18_Weights.NOPE")
+
+
+def test_what_images_go_through(torch):
+    prepare = models.ResNet18_Weights.DEFAULT.transforms()
+    image = torch.full((3, 300, 400), 255, dtype=torch.uint8)
+    prepared = prepare(image)
+    assert prepared.shape == (3, 224, 224)
+    assert prepared[:, 0, 0].tolist() == pytest.approx(
+        [(1 - m) / s for m, s in zip(zoo._MEAN, zoo._DEVIATION)], 1e-5
+    )

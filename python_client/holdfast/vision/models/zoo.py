@@ -26,14 +26,36 @@ _SUFFIXES = (".pth", ".pt", ".safetensors")
 _CHUNK = 1 << 20  # bytes
 
 
+# Of ImageNet's pixels, by channel.
+_MEAN = (0.485, 0.456, 0.406)
+_DEVIATION = (0.229, 0.224, 0.225)
+
+
+def _to_float(image):
+    from holdfast import Tensor, float32
+    from holdfast.vision.transforms import functional
+
+    if isinstance(image, Tensor):
+        return functional.convert_image_dtype(image, float32)
+    return functional.to_tensor(image)
+
+
 class Weights(enum.Enum):
     """What a model's `weights` may be; the value is the model's name."""
 
     def transforms(self):
-        """What ImageNet's networks want done to a PIL image or uint8 tensor."""
-        from holdfast.vision.transforms import classification
+        """What ImageNet's networks want done to a PIL image or a uint8 tensor
+        [..., 3, H, W]: its middle, 224 x 224, in their mean and deviation."""
+        from holdfast.vision import transforms
 
-        return classification()
+        return transforms.Compose(
+            [
+                transforms.Resize(256),
+                transforms.CenterCrop(224),
+                _to_float,
+                transforms.Normalize(_MEAN, _DEVIATION),
+            ]
+        )
 
     def get_state_dict(self, progress=True, check_hash=True):
         """The parameters in the zoo's file."""
