@@ -3,6 +3,8 @@
 //
 // Fourier transforms: one dimension after the other, each a loop of
 // one-dimensional transforms that the threads share.
+#include "kernels/fft.h"
+
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -86,14 +88,6 @@ absl::Status TransformAxis(const KernelContext& context, FftKind kind,
   return status;
 }
 
-std::vector<int> DimsOf(const Attrs& attrs, int rank) {
-  std::vector<int> dims;
-  for (int64_t dim : attrs.Ints("dim")) {
-    dims.push_back(static_cast<int>(dim < 0 ? dim + rank : dim));
-  }
-  return dims;
-}
-
 // `dims` of the complex tensor `data`, in place.
 template <typename T>
 absl::Status TransformInPlace(const KernelContext& context, bool forward,
@@ -115,7 +109,7 @@ absl::Status TransformInPlace(const KernelContext& context, bool forward,
 HOLDFAST_CPU_KERNEL(fft_c2c) {
   const TensorView& out = outputs[0];
   if (out.spec->numel() == 0) return absl::OkStatus();
-  const std::vector<int> dims = DimsOf(attrs, out.spec->rank());
+  const std::vector<int> dims = FftDims(attrs, out.spec->rank());
   CopyStrided(context, inputs[0], out);
   return DispatchFloat(RealType(out.spec->dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -128,7 +122,7 @@ HOLDFAST_CPU_KERNEL(fft_c2c) {
 HOLDFAST_CPU_KERNEL(fft_r2c) {
   const TensorView& out = outputs[0];
   if (out.spec->numel() == 0) return absl::OkStatus();
-  std::vector<int> dims = DimsOf(attrs, out.spec->rank());
+  std::vector<int> dims = FftDims(attrs, out.spec->rank());
   TensorSpec spec;
   TensorView in;
   absl::Status s =
@@ -151,7 +145,7 @@ HOLDFAST_CPU_KERNEL(fft_r2c) {
 HOLDFAST_CPU_KERNEL(fft_c2r) {
   const TensorView& out = outputs[0];
   if (out.spec->numel() == 0) return absl::OkStatus();
-  std::vector<int> dims = DimsOf(attrs, out.spec->rank());
+  std::vector<int> dims = FftDims(attrs, out.spec->rank());
   const int last = dims.back();
   dims.pop_back();
   TensorSpec spec =

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "kernels/fft.h"
 
 namespace holdfast {
 
@@ -21,8 +22,6 @@ namespace holdfast {
 struct FftwDim {
   ptrdiff_t n, in_stride, out_stride;
 };
-
-enum class FftKind { kForward, kBackward, kRealToComplex, kComplexToReal };
 
 // A batch of one-dimensional transforms for element type T (float or double),
 // which runs on any memory whose alignment the plan was made for.

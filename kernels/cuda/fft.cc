@@ -3,6 +3,8 @@
 //
 // Fourier transforms: one dimension after the other, each a copy that makes its
 // rows contiguous and a batch of one-dimensional transforms.
+#include "kernels/fft.h"
+
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -187,14 +189,6 @@ absl::Status Finish(KernelContext& context, const Points& points, DType real,
   });
 }
 
-std::vector<int> DimsOf(const Attrs& attrs, int rank) {
-  std::vector<int> dims;
-  for (int64_t dim : attrs.Ints("dim")) {
-    dims.push_back(static_cast<int>(dim < 0 ? dim + rank : dim));
-  }
-  return dims;
-}
-
 Points PointsOf(const TensorView& view) { return {*view.spec, view.data}; }
 
 }  // namespace
@@ -205,7 +199,7 @@ HOLDFAST_CUDA_KERNEL(fft_c2c) {
   const DType real = RealType(out.spec->dtype);
   Points points = PointsOf(inputs[0]);
   absl::Status s = TransformDims(context, attrs.Bool("forward"), real,
-                                 DimsOf(attrs, out.spec->rank()), &points);
+                                 FftDims(attrs, out.spec->rank()), &points);
   if (!s.ok()) return s;
   return Finish(context, points, real, attrs.Float("scale"), out);
 }
@@ -214,7 +208,7 @@ HOLDFAST_CUDA_KERNEL(fft_r2c) {
   const TensorView& out = outputs[0];
   if (out.spec->numel() == 0) return absl::OkStatus();
   const DType real = RealType(out.spec->dtype);
-  std::vector<int> dims = DimsOf(attrs, out.spec->rank());
+  std::vector<int> dims = FftDims(attrs, out.spec->rank());
   const int last = dims.back();
   dims.pop_back();
   Points points = PointsOf(inputs[0]);
@@ -229,7 +223,7 @@ HOLDFAST_CUDA_KERNEL(fft_c2r) {
   const TensorView& out = outputs[0];
   if (out.spec->numel() == 0) return absl::OkStatus();
   const DType real = out.spec->dtype;
-  std::vector<int> dims = DimsOf(attrs, out.spec->rank());
+  std::vector<int> dims = FftDims(attrs, out.spec->rank());
   const int last = dims.back();
   dims.pop_back();
   Points points = PointsOf(inputs[0]);

@@ -9,11 +9,10 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/fft.h"
 #include "kernels/kernel.h"
 
 namespace holdfast {
-
-enum class FftKind { kForward, kBackward, kRealToComplex, kComplexToReal };
 
 // `rows` transforms of `n` points each; real numbers are of type `real`. Rows
 // are n elements, and n / 2 + 1 where complex numbers stand for real ones.

@@ -75,15 +75,17 @@ def _check_hash(path, name):
         raise ValueError(
             f"check_hash: {name!r} has no hash in its name, as name-f37072fd.pth has"
         )
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    if not digest.hexdigest().startswith(found[1]):
+    digest = sha256(path)
+    if not digest.startswith(found[1]):
         raise RuntimeError(
-            f'invalid hash value (expected "{found[1]}", got "{digest.hexdigest()}") '
-            f"of {path}"
+            f'invalid hash value (expected "{found[1]}", got "{digest}") of {path}'
         )
+
+
+def sha256(path):
+    """The file's SHA-256, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):

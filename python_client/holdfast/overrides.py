@@ -18,7 +18,6 @@ from holdfast.missing import module_getattr
 
 __all__ = [
     "TorchFunctionMode",
-    "enable_reentrant_dispatch",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
@@ -180,16 +179,6 @@ def is_tensor_like(x):
 def is_tensor_method_or_property(func):
     """Whether a call that was taken over is one of Tensor's methods."""
     return getattr(Tensor, getattr(func, "__name__", ""), None) is func
-
-
-class enable_reentrant_dispatch:
-    """Nothing: ops may be called within __torch_function__ as anywhere."""
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *error):
-        pass
 
 
 __getattr__ = module_getattr("torch.overrides")

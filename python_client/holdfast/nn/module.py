@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 import holdfast
 
-from ..utils.hooks import RemovableHandle
+from ..utils.hooks import RemovableHandle, register
 from .backward_hooks import BackwardHooks
 from .module_state import STATE_HOOKS, StateMixin
 from .module_tree import TreeMixin
@@ -163,14 +163,14 @@ class Module(TreeMixin, StateMixin):
         arguments, as many. Without an argument that requires a gradient it is
         called with None for each. Returns a removable handle.
         """
-        return _registered(self._backward_hooks, hook, prepend)
+        return register(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Calls `hook(module, grad_output)` in backward before the module's own.
 
         It may return other gradients of the results. Returns a removable handle.
         """
-        return _registered(self._backward_pre_hooks, hook, prepend)
+        return register(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook):
         """register_full_backward_hook: PyTorch's old kind saw only the gradients of
@@ -323,14 +323,6 @@ class Module(TreeMixin, StateMixin):
             return f"{self._get_name()}({lines[0]})"
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)" if body else self._get_name() + "()"
-
-
-def _registered(hooks, hook, prepend):
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
 
 
 def _type_name(value):

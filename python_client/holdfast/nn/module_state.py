@@ -7,7 +7,7 @@ import functools
 from collections import OrderedDict, namedtuple
 
 import holdfast
-from holdfast.utils.hooks import RemovableHandle
+from holdfast.utils.hooks import register
 
 
 STATE_HOOKS = (
@@ -78,17 +78,17 @@ class StateMixin:
 
     def register_state_dict_pre_hook(self, hook):
         """Calls `hook(module, prefix, keep_vars)` before its state is collected."""
-        return _registered(self._state_dict_pre_hooks, hook)
+        return register(self._state_dict_pre_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         """Calls `hook(module, state_dict, prefix, local_metadata)` after it; what it
         returns, if not None, takes the state's place."""
-        return _registered(self._state_dict_hooks, hook)
+        return register(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         """Calls `hook(state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs)` before its own entries are loaded."""
-        return _registered(
+        return register(
             self._load_state_dict_pre_hooks,
             functools.partial(hook, self) if with_module else hook,
         )
@@ -102,7 +102,7 @@ class StateMixin:
 
         The two lists of keys may be changed in place.
         """
-        return _registered(self._load_state_dict_post_hooks, hook)
+        return register(self._load_state_dict_post_hooks, hook)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         for name, value in self._own_state().items():
@@ -241,12 +241,6 @@ class StateMixin:
 
     def __getstate__(self):
         return dict(self.__dict__)
-
-
-def _registered(hooks, hook):
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
 
 
 def _has_extra_state(module):

@@ -97,10 +97,6 @@ class Timer:
         self._timer.timeit(max(number // 100, 2))
         return self._measured(number, [self._timer.timeit(number)])
 
-    def repeat(self, repeat=-1, number=-1):
-        """As timeit's: not PyTorch's either."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
-
     def blocked_autorange(self, callback=None, min_run_time=0.2):
         """A Measurement of blocks that take about a millisecond or more each, for
         `min_run_time` seconds in all."""

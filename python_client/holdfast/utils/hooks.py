@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What `register_*_hook` returns."""
+"""Hooks in the order they were registered, and what `register_*_hook` returns."""
 
 import itertools
 import weakref
@@ -34,3 +34,13 @@ class RemovableHandle:
 
     def __exit__(self, *exc_info):
         self.remove()
+
+
+def register(hooks, hook, prepend=False):
+    """Puts a hook into an OrderedDict of them, behind the others unless `prepend`;
+    returns its handle."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle

@@ -12,7 +12,6 @@ downloaded.
 
 import enum
 import functools
-import hashlib
 import os
 import re
 import tempfile
@@ -23,7 +22,6 @@ from holdfast import hub
 BUILDERS = {}
 ENUMS = {}
 _SUFFIXES = (".pth", ".pt", ".safetensors")
-_CHUNK = 1 << 20  # bytes
 
 
 # Of ImageNet's pixels, by channel.
@@ -138,15 +136,6 @@ def find(name):
     )
 
 
-def digest(path):
-    """The file's SHA-256, in hexadecimal digits."""
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
-
-
 def load(source):
     """The state_dict in a file, or in the one that find() finds for a model's name.
 
@@ -158,7 +147,7 @@ def load(source):
     stem, suffix = os.path.splitext(os.path.basename(path))
     wanted = re.search(r"-([0-9a-f]{8,64})$", stem)
     if wanted is not None:
-        found = digest(path)
+        found = hub.sha256(path)
         if not found.startswith(wanted[1]):
             raise RuntimeError(
                 f"{path} is damaged or another file: its SHA-256 begins with "
@@ -184,7 +173,7 @@ def save(model, name, folder=None):
     os.close(handle)
     try:
         save_zip(model.state_dict(), temporary)
-        path = os.path.join(folder, f"{name}-{digest(temporary)[:8]}.pth")
+        path = os.path.join(folder, f"{name}-{hub.sha256(temporary)[:8]}.pth")
         os.replace(temporary, path)
     except BaseException:
         if os.path.exists(temporary):
