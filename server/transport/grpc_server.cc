@@ -128,7 +128,8 @@ class GrpcServer::Service final : public Methods {
     std::shared_ptr<Session> session = registry_->FindByToken(
         std::string(token->second.data(), token->second.size()), peer->user);
     if (session == nullptr) {
-      registry_->NoteRefused(absl::StatusCode::kNotFound);
+      // Hello counts who gets no session. This may be one who got it and closed
+      // it before the stream came here.
       return new RefusedStream(absl::NotFoundError(
           "[stream] no session has this token; it ended, or never was."));
     }

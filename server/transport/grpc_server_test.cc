@@ -211,9 +211,13 @@ TEST_F(GrpcServerTest, ATokenThatIsUnknownOrMissing) {
   const grpc::Status status = bare->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("holdfast-session"));
+  // A session may be closed before its stream comes: nobody was refused one.
+  EXPECT_TRUE(daemon_.registry()->Totals().refused.empty());
 
   EXPECT_EQ(Hello("nobody's").status().code(),
             static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(daemon_.registry()->Totals().refused[absl::StatusCode::kNotFound],
+            1);
   grpc::ClientContext goodbye_context;
   v1::GoodbyeRequest goodbye;
   v1::GoodbyeReply reply;
