@@ -14,6 +14,7 @@ import op_cases_fft  # noqa: F401
 import op_cases_index  # noqa: F401
 import op_cases_inplace  # noqa: F401
 import op_cases_linalg  # noqa: F401
+import op_cases_linalg_codes  # noqa: F401
 import op_cases_linalg_norms  # noqa: F401
 import op_cases_linalg_spectral  # noqa: F401
 import op_cases_loss  # noqa: F401

@@ -254,7 +254,7 @@ for upper in (False, True):
                 ),
                 lambda a, b, f=reference: f(T(a)[..., ::2], b),
                 np.repeat(regular(3, 3), 2, 0),
-                (3, 2) if left else (2, 3),
+                (3, 2) if left else (4, 3),
                 label=f" strided upper={upper} left={left} unit={unit}",
             )
             case(
@@ -266,7 +266,7 @@ for upper in (False, True):
                 ),
                 lambda a, b, f=reference: f(T(a), b),
                 regular(2, 3, 3),
-                (3, 2) if left else (2, 3),
+                (3, 2) if left else (4, 3),
                 label=f" transposed upper={upper} left={left} unit={unit}",
             )
 case(

@@ -5,7 +5,7 @@
 
 Matrices are float32 or float64, the last two dimensions; the others are a
 batch. A matrix that does not allow what is asked (a singular one, say) is a
-LinAlgError at the next read.
+LinAlgError at the next read; functions named `_ex` return a code for each matrix.
 """
 
 from holdfast import _C
@@ -13,6 +13,7 @@ from holdfast.errors import LinAlgError
 from holdfast.missing import module_getattr
 from holdfast.products import cross, multi_dot, vecdot
 
+from .codes import cholesky_ex, inv_ex, lu_factor_ex, solve_ex
 from .determinant import det, slogdet
 from .factor import (
     cholesky,
@@ -43,6 +44,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
@@ -53,9 +55,11 @@ __all__ = [
     "eigvalsh",
     "householder_product",
     "inv",
+    "inv_ex",
     "lstsq",
     "lu",
     "lu_factor",
+    "lu_factor_ex",
     "lu_solve",
     "matmul",
     "matrix_exp",
@@ -68,6 +72,7 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",

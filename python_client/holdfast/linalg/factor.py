@@ -5,7 +5,7 @@
 
 
 from holdfast import _C
-from holdfast._registry import accepts_out, both, function, method, reject
+from holdfast._registry import accepts_out, both, function, reject
 from holdfast.return_types import named_result
 
 _ops = _C.ops
@@ -57,13 +57,6 @@ def lu_factor(A, *, pivot=True):
     """(LU, pivots): L and U of P A = L U in one matrix; int32 row exchanges."""
     reject("linalg.lu_factor", pivot=None if pivot else pivot)
     return _lu_factor_result(*_ops.linalg_lu_factor(A))
-
-
-@method(names=("lu",))
-def _lu_method(self, pivot=True, get_infos=False):
-    """lu_factor() by its old name."""
-    reject("Tensor.lu", get_infos=get_infos or None)
-    return tuple(lu_factor(self, pivot=pivot))
 
 
 def _permutation_matrix(pivots, rows, like):

@@ -34,7 +34,7 @@ def relative_tolerance(A, atol, rtol):
     return float(atol or 0.0), float(rtol)
 
 
-def _is_vector(A, B):
+def is_vector(A, B):
     """Whether B holds vectors, one for each matrix, instead of matrices."""
     return B.dim() == 1 or (
         A.dim() - 1 == B.dim() and tuple(B.shape) == tuple(A.shape[:-1])
@@ -44,7 +44,7 @@ def _is_vector(A, B):
 @accepts_out
 def solve(A, B, *, left=True):
     """X of A X = B (X A = B without left); B may be one vector per matrix."""
-    if _is_vector(A, B):
+    if is_vector(A, B):
         A = A if left else A.mT
         return _ops.squeeze(_ops.linalg_solve(A, _ops.unsqueeze(B, -1)), -1)
     if left:
@@ -121,7 +121,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, "
             f"gelsd, gelss) but got {driver!r}"
         )
-    vector = _is_vector(A, B)
+    vector = is_vector(A, B)
     right = _ops.unsqueeze(B, -1) if vector else B
     if A.dim() < 2 or right.dim() < 2 or A.size(-2) != right.size(-2):
         raise RuntimeError(
