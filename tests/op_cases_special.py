@@ -226,6 +226,15 @@ case(
 )
 case("zeta", lambda hf, a: hf.zeta(3.0, a), lambda a: sp.zeta(3.0, a), positive)
 case("zeta", lambda hf, a, b: hf.zeta(a, b), sp.zeta, above_one, positive, grad=(1,))
+for op, reference in [("igamma", sp.gammainc), ("igammac", sp.gammaincc)]:
+    case(
+        op,
+        lambda hf, a, b, op=op: getattr(hf, op)(a, b),
+        reference,
+        np.array([[0.3], [1.0], [2.5], [14.0]]),
+        np.array([0.4, 2.0, 4.0, 13.0]),
+        grad=(1,),
+    )
 case(
     "fmax",
     lambda hf, a: hf.fmax(a, a.flip(0)),

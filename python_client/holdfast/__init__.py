@@ -24,6 +24,7 @@ from holdfast import (  # noqa: F401
     errors,
     fake_quantization,
     histograms,
+    incomplete_gamma,
     indexed,
     indexing,
     linalg,

@@ -16,6 +16,8 @@ for _name, _target in {
     "exp2": "exp2",
     "expit": "sigmoid",
     "expm1": "expm1",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
     "gammaln": "lgamma",
     "log1p": "log1p",
     "log_softmax": "log_softmax",

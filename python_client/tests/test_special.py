@@ -5,6 +5,7 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.special as sp
 
 import holdfast as torch
@@ -87,3 +88,114 @@ def test_gradients_at_zero():
         x = torch.zeros(1, dtype=torch.float64, requires_grad=True)
         getattr(torch.special, name)(x).backward()
         assert x.grad.item() == slope, name
+
+
+# (a, x) where igamma and igammac change their form, and where numbers are large.
+draw = np.random.default_rng(8)
+
+
+def near(shape, spread):
+    return shape * (1 + spread * draw.normal(size=shape.shape) / np.sqrt(shape))
+
+
+MIDDLE, LARGE = 10 ** draw.uniform(1, 3, 4000), 10 ** draw.uniform(3, 6, 4000)
+GAMMA_ARGUMENTS = {
+    "small shapes": (
+        10 ** draw.uniform(-12, 0, 4000),
+        10 ** draw.uniform(-12, 2, 4000),
+    ),
+    "common": (10 ** draw.uniform(-2, 1.1, 4000), 10 ** draw.uniform(-2, 2, 4000)),
+    "the border of three forms": (
+        draw.uniform(11, 13, 4000),
+        draw.uniform(2, 14, 4000),
+    ),
+    "middle shapes": (MIDDLE, near(MIDDLE, 4).clip(1e-3)),
+    "far away": (MIDDLE, MIDDLE * 10 ** draw.uniform(-1, 1, 4000)),
+    # SciPy's expansion ends at 4.5 standard deviations.
+    "large shapes": (LARGE, near(LARGE, 1)),
+}
+
+
+@pytest.mark.parametrize("where", GAMMA_ARGUMENTS)
+def test_incomplete_gamma(where):
+    a, x = GAMMA_ARGUMENTS[where]
+    for ours, reference in (("gammainc", sp.gammainc), ("gammaincc", sp.gammaincc)):
+        function, expected = getattr(torch.special, ours), reference(a, x)
+        wide = function(torch.tensor(a), torch.tensor(x)).numpy()
+        np.testing.assert_allclose(wide, expected, rtol=1e-11, atol=1e-290)
+        a32, x32 = a.astype(np.float32), x.astype(np.float32)
+        narrow = function(torch.tensor(a32), torch.tensor(x32)).numpy()
+        expected = reference(a32.astype(float), x32.astype(float))
+        assert narrow.dtype == np.float32
+        np.testing.assert_allclose(narrow, expected, rtol=1e-6, atol=1e-37)
+
+
+def test_incomplete_gamma_at_edges():
+    """As PyTorch and SciPy have it; and next to 0, where a difference from 1 is all."""
+    inf, nan = np.inf, np.nan
+    for a, x, lower in (
+        (0.0, 0.0, nan),
+        (0.0, 1.0, 1),
+        (0.0, inf, 1),
+        (1.0, 0.0, 0),
+        (inf, 0.0, 0),
+        (inf, 1.0, 0),
+        (1.0, inf, 1),
+        (inf, inf, nan),
+        (-1.0, 2.0, nan),
+        (1.0, -1.0, nan),
+        (nan, 1.0, nan),
+        (1.0, nan, nan),
+        (1e300, 1e300, 0.5),
+        (1e20, 1e19, 0),
+        (3.0, 1e300, 1),
+    ):
+        a, x = torch.tensor([a, x], dtype=torch.float64)
+        np.testing.assert_equal(torch.igamma(a, x).item(), lower)
+        np.testing.assert_equal(torch.igammac(a, x).item(), 1 - lower)
+    a, x = torch.tensor([1e-300, 1e-300], dtype=torch.float64)
+    expected = sp.gammaincc(1e-300, 1e-300)
+    np.testing.assert_allclose(torch.igammac(a, x).item(), expected, rtol=1e-13)
+
+
+def test_incomplete_gamma_beyond_scipys_expansion():
+    """4.6 standard deviations from a large shape, by quadrature of the density."""
+    a, sigmas = 9.827e7, -4.6
+    log_top = -0.5 * np.log(2 * np.pi) - 1 / (12 * a)
+
+    def density(u):
+        return np.exp((a - 1) * np.log1p(u / a**0.5) - u * a**0.5 + log_top)
+
+    expected = scipy.integrate.quad(density, -12, sigmas, epsabs=0, epsrel=1e-12)[0]
+    a = torch.tensor(a, dtype=torch.float64)
+    np.testing.assert_allclose(
+        torch.igamma(a, a + sigmas * a.sqrt()).item(), expected, rtol=1e-10
+    )
+
+
+def test_incomplete_gamma_types_and_gradients():
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    a = torch.tensor([[1.0], [3.0], [7.0]])
+    y = torch.igamma(a, x)
+    assert tuple(y.shape) == (3, 2)
+    y.sum().backward()
+    expected = sum(
+        np.exp(-x.detach().numpy()) * x.detach().numpy() ** (k - 1) / g
+        for k, g in ((1, 1), (3, 2), (7, 720))
+    )
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5)
+    for name in ("igamma", "igammac"):
+        b = torch.ones(2, requires_grad=True)
+        y = getattr(torch, name)(b, torch.ones(2))
+        with pytest.raises(NotImplementedError, match=f"'{name}: input' is not impl"):
+            y.sum().backward()
+    with pytest.raises(RuntimeError, match="complex"):
+        torch.igamma(torch.ones(2, dtype=torch.complex64), torch.ones(2))
+    half = torch.igamma(torch.ones(2, dtype=torch.float16), torch.ones(2).half())
+    assert half.dtype is torch.float16
+    z = torch.ones(2)
+    assert z.igamma_(torch.ones(2)) is z and abs(z[0].item() - 0.63212055) < 1e-7
+    assert abs(torch.ones(1).igammac_(torch.ones(1)).item() - 0.36787944) < 1e-7
+    out = torch.empty(2)
+    assert torch.special.gammaincc(torch.ones(2), torch.ones(2), out=out) is out
+    assert tuple(torch.igamma(torch.ones(0, 3), torch.ones(3)).shape) == (0, 3)
