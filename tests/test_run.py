@@ -98,6 +98,37 @@ def test_what_is_missing_is_named(daemon, tmp_path):
     assert "holdfast has no torch.distributed.no_such_function" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "module", ["torch", "torch.nn.functional", "torch.optim", "torch.nn.modules.conv"]
+)
+def test_names_that_cannot_be_imported(daemon, tmp_path, module):
+    """The error begins as PyTorch's does, and says whose fault it is."""
+    path = script(
+        tmp_path,
+        f"""
+        import importlib
+        assert not hasattr(importlib.import_module({module!r}), "nope")
+        try:
+            from {module} import nope
+        except ImportError as error:
+            assert error.name == {module!r}, error.name
+        from {module} import (
+            _nope,
+        )
+        """,
+    )
+    result = run("-m", "holdfast", "run", path, check=False)
+    assert result.stderr.splitlines()[-1] == (
+        f"ImportError: cannot import name '_nope' from '{module}' (holdfast has no "
+        f"{module}._nope; `holdfast ops` lists the ops it has.)"
+    )
+
+
+def test_names_that_cannot_be_imported_from_the_package():
+    with pytest.raises(ImportError, match="'nope' from 'holdfast.nn' .holdfast has no"):
+        from holdfast.nn import nope  # noqa: F401
+
+
 @pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is not None,
     reason="the installed torchvision comes first",

@@ -7,6 +7,7 @@ They fail by name, so that a program stops where it would silently differ.
 """
 
 import importlib
+import opcode
 import sys
 
 from holdfast import _C
@@ -35,16 +36,26 @@ for _name in METHODS:
         setattr(_C.Tensor, _name, _stub(_name))
 
 
+# The packages that ours stand in for under `holdfast run`.
+_OWN = {"torch": "holdfast", "torchvision": "holdfast.vision"}
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+
+
+def _is_import(frame):
+    """Whether `frame` is in a statement `from module import name`."""
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
+
+
 def module_getattr(module, submodules=(), names=None):
     """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn", or
     torchvision's).
 
     It imports `submodules` on first use, and gets each of `names` from the
-    module that it maps to; anything else fails by name.
+    module that it maps to; anything else fails by name, `from ... import` of it with
+    an ImportError that begins as PyTorch's.
     """
     package, _, rest = module.partition(".")
-    own = {"torch": "holdfast", "torchvision": "holdfast.vision"}[package]
-    own = f"{own}.{rest}" if rest else own
+    own = f"{_OWN[package]}.{rest}" if rest else _OWN[package]
     names = names or {}
 
     def __getattr__(name):
@@ -54,10 +65,16 @@ def module_getattr(module, submodules=(), names=None):
             value = getattr(importlib.import_module(f"{own}.{names[name]}"), name)
             setattr(sys.modules[own], name, value)
             return value
+        hint = f"holdfast has no {module}.{name}; `holdfast ops` lists the ops it has."
+        if _is_import(sys._getframe(1)):
+            # Python would name our module, and drop the hint.
+            stands_in = sys.modules.get(package) is sys.modules[_OWN[package]]
+            shown = module if stands_in else own
+            raise ImportError(
+                f"cannot import name {name!r} from {shown!r} ({hint})", name=shown
+            )
         if name.startswith("_"):
             raise AttributeError(f"module '{own}' has no attribute '{name}'")
-        raise MissingAttributeError(
-            f"holdfast has no {module}.{name}; `holdfast ops` lists the ops it has."
-        )
+        raise MissingAttributeError(hint)
 
     return __getattr__

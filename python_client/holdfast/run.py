@@ -20,6 +20,8 @@ import runpy
 import sys
 import types
 
+from holdfast.missing import module_getattr
+
 # The version whose API this follows, as programs compare it.
 _TORCH_VERSION = "1.13.1"
 
@@ -60,6 +62,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(
                 f"holdfast has no module {fullname}", name=fullname
             ) from None
+        if not hasattr(module, "__getattr__"):
+            module.__getattr__ = module_getattr(fullname)
         return importlib.util.spec_from_loader(
             fullname, _Loader(module), is_package=hasattr(module, "__path__")
         )
