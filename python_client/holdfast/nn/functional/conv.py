@@ -5,6 +5,7 @@
 
 from holdfast import _C
 
+from .rows import in_own_words
 from .sizes import same_padding, shape_text, spread
 
 __all__ = [
@@ -55,6 +56,14 @@ def _check_ranks(name, axes, input, weight):
         )
 
 
+def _conv1d(input, weight, *args):
+    try:
+        return _conv(1, input, weight, *args)
+    except RuntimeError as error:
+        in_own_words(error, "conv1d", (input, weight), row=True)
+        raise
+
+
 def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
     _check_ranks(f"conv{axes}d", axes, input, weight)
     if input.dim() == axes + 1:
@@ -92,7 +101,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     input [N, C, L] or [C, L], weight [O, C/groups, K], bias [O] -> [N, O, L'].
     `padding` is an int, "valid" or "same" (stride 1 only).
     """
-    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+    return _conv1d(input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -182,7 +191,11 @@ def _conv_transpose(
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
     op = _ops.conv3d_backward_input if axes == 3 else _ops.conv2d_backward_input
     size = [input.shape[0], channels, *size]
-    result = op(input, weight, size, stride, padding, dilation, groups)
+    try:
+        result = op(input, weight, size, stride, padding, dilation, groups)
+    except RuntimeError as error:
+        in_own_words(error, name, inputs[:2], row=one)
+        raise
     result = result.squeeze(-2) if one else result
     if crop:
         result = _ops.constant_pad(result, crop, 0)

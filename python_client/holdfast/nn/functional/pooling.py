@@ -10,6 +10,7 @@ import math
 
 from holdfast import _C
 
+from .rows import in_own_words
 from .sizes import shape_text, spread
 
 __all__ = [
@@ -81,19 +82,27 @@ def _row(value, other):
     return (other, *spread(value, 1))
 
 
+def _pool_row(name, pool, input, kernel_size, stride, padding, *rest):
+    """pool() of images of one row."""
+    check_rank(name, input, 1)
+    windows = (
+        _row(kernel_size, 1),
+        _row(_stride(stride, kernel_size), 1),
+        _row(padding, 0),
+    )
+    try:
+        return pool(input.unsqueeze(-2), *windows, *rest)
+    except RuntimeError as error:
+        in_own_words(error, name, (input,), row=True)
+        raise
+
+
 def max_pool1d_with_indices(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
 ):
     """Largest element of each window of the last dimension, and its position."""
-    check_rank("max_pool1d", input, 1)
-    output, indices = max_pool2d_with_indices(
-        input.unsqueeze(-2),
-        _row(kernel_size, 1),
-        _row(_stride(stride, kernel_size), 1),
-        _row(padding, 0),
-        _row(dilation, 1),
-        ceil_mode,
-    )
+    args = (input, kernel_size, stride, padding, _row(dilation, 1), ceil_mode)
+    output, indices = _pool_row("max_pool1d", max_pool2d_with_indices, *args)
     return output.squeeze(-2), indices.squeeze(-2)
 
 
@@ -193,15 +202,8 @@ def avg_pool1d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
 ):
     """Mean of each window of the last dimension of [N, C, L] or [C, L]."""
-    check_rank("avg_pool1d", input, 1)
-    return avg_pool2d(
-        input.unsqueeze(-2),
-        _row(kernel_size, 1),
-        _row(_stride(stride, kernel_size), 1),
-        _row(padding, 0),
-        ceil_mode,
-        count_include_pad,
-    ).squeeze(-2)
+    args = (input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _pool_row("avg_pool1d", avg_pool2d, *args).squeeze(-2)
 
 
 def avg_pool2d(
