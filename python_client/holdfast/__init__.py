@@ -14,6 +14,7 @@ from holdfast import (  # noqa: F401
     arrange,
     array_protocols,
     autograd,
+    callables,
     complex_numbers,
     contraction,
     covariance,

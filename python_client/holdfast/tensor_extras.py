@@ -10,7 +10,6 @@ from holdfast import _C
 from holdfast._registry import function, method, overload
 from holdfast.autograd import backward as _backward
 from holdfast.autograd import backward_pass
-from holdfast.errors import UnsupportedError
 from holdfast.memory_formats import strided
 from holdfast.shapes import unbind
 
@@ -334,11 +333,6 @@ def share_memory_(self):
 def is_shared(self):
     """Whether other processes may have this tensor's memory."""
     return self._is_shared
-
-
-@method
-def apply_(self, callable):
-    raise UnsupportedError("holdfast has no Tensor.apply_.")
 
 
 Tensor.is_sparse = False
