@@ -28,6 +28,15 @@ RANDOM = [
     T.RandomGrayscale(0.5),
     T.GaussianBlur(3),
     T.RandomApply([T.ColorJitter(0.5)], 0.5),
+    T.RandomInvert(),
+    T.RandomPosterize(3),
+    T.RandomSolarize(99),
+    T.RandomAdjustSharpness(1.8),
+    T.RandomAutocontrast(),
+    T.AutoAugment(T.AutoAugmentPolicy.SVHN, fill=7),
+    T.RandAugment(),
+    T.TrivialAugmentWide(),
+    T.AugMix(),
 ]
 
 

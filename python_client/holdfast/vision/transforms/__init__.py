@@ -21,6 +21,12 @@ Python's random, as in torchvision).
 from holdfast.missing import module_getattr
 
 from . import functional  # noqa: F401
+from .autoaugment import (  # noqa: F401
+    AugMix,
+    AutoAugment,
+    RandAugment,
+    TrivialAugmentWide,
+)
 from .colors import ColorJitter, Grayscale, RandomGrayscale  # noqa: F401
 from .composition import (  # noqa: F401
     Compose,
@@ -42,7 +48,16 @@ from .crops import RandomCrop, RandomResizedCrop  # noqa: F401
 from .filters import GaussianBlur, RandomErasing  # noqa: F401
 from .flips import RandomHorizontalFlip, RandomVerticalFlip  # noqa: F401
 from .functional import InterpolationMode  # noqa: F401
+from .policies import AutoAugmentPolicy  # noqa: F401
 from .sizes import CenterCrop, FiveCrop, Pad, Resize, TenCrop  # noqa: F401
+from .tones import (  # noqa: F401
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
 from .warps import RandomAffine, RandomRotation  # noqa: F401
 
 __getattr__ = module_getattr("torchvision.transforms")

@@ -44,6 +44,14 @@ from .images import (  # noqa: F401
     get_image_num_channels,
     get_image_size,
 )
+from .tones import (  # noqa: F401
+    adjust_sharpness,
+    autocontrast,
+    equalize,
+    invert,
+    posterize,
+    solarize,
+)
 from .warps import affine, rotate  # noqa: F401
 
 __getattr__ = module_getattr("torchvision.transforms.functional")

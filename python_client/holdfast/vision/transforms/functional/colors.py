@@ -13,22 +13,25 @@ from .images import is_image, pillow, require_channels
 _GREY = (0.2989, 0.587, 0.114)  # of red, green and blue (ITU-R 601-2)
 
 
-def _require_not_negative(name, value):
+def require_not_negative(name, value):
+    """ValueError for a number below 0."""
     if value < 0:
         raise ValueError(f"{name} ({value}) is not non-negative.")
 
 
-def _largest(img):
+def largest(img):
+    """The largest value of an image of the tensor's type."""
     return 1.0 if img.is_floating_point() else float(holdfast.iinfo(img.dtype).max)
 
 
-def _blended(img, other, factor):
+def blended(img, other, factor):
     """factor * img + (1 - factor) * other, kept in the image's range."""
     mixed = factor * img + (1.0 - factor) * other
-    return mixed.clamp(0, _largest(img)).to(img.dtype)
+    return mixed.clamp(0, largest(img)).to(img.dtype)
 
 
-def _enhanced(img, kind, factor):
+def enhanced(img, kind, factor):
+    """An image of Pillow changed by its ImageEnhance.<kind>."""
     pillow()
     from PIL import ImageEnhance
 
@@ -37,35 +40,35 @@ def _enhanced(img, kind, factor):
 
 def adjust_brightness(img, brightness_factor):
     """0 gives a black image, 1 the image itself, 2 one twice as bright."""
-    _require_not_negative("brightness_factor", brightness_factor)
+    require_not_negative("brightness_factor", brightness_factor)
     if is_image(img):
-        return _enhanced(img, "Brightness", brightness_factor)
+        return enhanced(img, "Brightness", brightness_factor)
     require_channels(img, (1, 3))
     mixed = img * float(brightness_factor)
-    return mixed.clamp(0, _largest(img)).to(img.dtype)
+    return mixed.clamp(0, largest(img)).to(img.dtype)
 
 
 def adjust_contrast(img, contrast_factor):
     """0 gives a grey image, 1 the image itself, 2 twice its contrast."""
-    _require_not_negative("contrast_factor", contrast_factor)
+    require_not_negative("contrast_factor", contrast_factor)
     if is_image(img):
-        return _enhanced(img, "Contrast", contrast_factor)
+        return enhanced(img, "Contrast", contrast_factor)
     channels = require_channels(img, (1, 3))
     grey = rgb_to_grayscale(img) if channels == 3 else img
     if not grey.is_floating_point():
         grey = grey.to(holdfast.float32)
     axes = (-3, -2, -1) if img.dim() > 2 else (-2, -1)
-    return _blended(img, grey.mean(axes, keepdim=True), contrast_factor)
+    return blended(img, grey.mean(axes, keepdim=True), contrast_factor)
 
 
 def adjust_saturation(img, saturation_factor):
     """0 gives a black and white image, 1 the image itself, 2 twice its saturation."""
-    _require_not_negative("saturation_factor", saturation_factor)
+    require_not_negative("saturation_factor", saturation_factor)
     if is_image(img):
-        return _enhanced(img, "Color", saturation_factor)
+        return enhanced(img, "Color", saturation_factor)
     if require_channels(img, (1, 3)) == 1:
         return img
-    return _blended(img, rgb_to_grayscale(img), saturation_factor)
+    return blended(img, rgb_to_grayscale(img), saturation_factor)
 
 
 def adjust_hue(img, hue_factor):
