@@ -57,6 +57,12 @@ def ask_admin(address, kind, **request):
     return json.loads(_C.ask_admin(address, text, 10.0, nothing))
 
 
+def whoami(address):
+    """{"name", "role"} of who asks, in the daemon's eyes. Raises HoldfastError."""
+    (user,) = ask_admin(address, "whoami")["users"]
+    return {"name": user["name"], "role": user["role"]}
+
+
 def fail(message):
     print(f"holdfast: {message}", file=sys.stderr)
     return 1

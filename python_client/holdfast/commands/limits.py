@@ -117,10 +117,10 @@ def _show(reply):
                 user["role"],
                 user["sessions"],
                 size(int(user["bytes_reserved"])),
-                *_limits(user["limits"]),
+                *limits_text(user["limits"]),
             )
         )
-    rows.append(("(default)", "", "", "", *_limits(reply["default_limits"])))
+    rows.append(("(default)", "", "", "", *limits_text(reply["default_limits"])))
     print_table(rows)
     total = int(reply["device_bytes"])
     print(
@@ -129,7 +129,9 @@ def _show(reply):
     )
 
 
-def _limits(limits):
+def limits_text(limits):
+    """One text for each of Limits' fields, as the table's columns have them."""
+
     def bound(field, text):
         value = float(limits.get(field, 0))
         return text(value) if value else "-"

@@ -1,11 +1,20 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows a running daemon and its sessions."""
+"""Shows a running daemon, who you are to it, and your sessions (admins: everybody's)
+with, for admins, your own limits."""
 
 import json
 
-from holdfast.commands._daemon import add_address, address_of, fail, read_stats
+from holdfast.commands._daemon import (
+    add_address,
+    address_of,
+    ask_admin,
+    fail,
+    read_stats,
+    whoami,
+)
+from holdfast.commands.limits import limits_text
 from holdfast.commands._text import duration, print_table, size
 
 HELP = "show a running daemon's sessions"
@@ -23,6 +32,8 @@ def main(args):
     address = address_of(args)
     try:
         reply = read_stats(address)
+        reply["you"] = whoami(address)
+        reply["you"]["limits"] = _own_limits(address, reply["you"]["name"])
     except HoldfastError as error:
         return fail(str(error))
     if args.json:
@@ -32,11 +43,36 @@ def main(args):
         f"{reply['server']} on {reply['device']} at {address}, "
         f"up {duration(reply['uptime_seconds'])}"
     )
+    print(_you(reply["you"]))
     print_table(_session_rows(reply["sessions"]))
     if args.ops:
         print()
         print_table(_op_rows(reply["ops"]))
     return 0
+
+
+def _own_limits(address, name):
+    """The limits that hold for the user `name`; None where only admins may ask."""
+    from holdfast.errors import SessionError
+
+    try:
+        reply = ask_admin(address, "list_users")
+    except SessionError:
+        return None
+    for user in reply["users"]:
+        if user["name"] == name:
+            return user["limits"]
+    return reply["default_limits"]
+
+
+def _you(you):
+    line = f"you are {you['name']}, {you['role']}"
+    if you["limits"] is None:
+        return f"{line}; an admin knows your limits (holdfast limits)"
+    titles = ("memory", "share", "per session", "weight", "max sessions", "idle")
+    limits = zip(titles, limits_text(you["limits"]), strict=True)
+    shown = [f"{title} {text}" for title, text in limits if text != "-"]
+    return f"{line}; limits: {', '.join(shown)}"
 
 
 def _session_rows(sessions):
