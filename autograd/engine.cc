@@ -75,6 +75,7 @@ absl::StatusOr<Value> BackwardPass::Filled(const TensorSpec& like,
   attrs.Set("size", like.shape);
   attrs.Set("fill_value", value);
   attrs.Set("dtype", like.dtype);
+  attrs.set_device(like.device);
   return Emit(attrs, {}, /*inplace=*/false);
 }
 

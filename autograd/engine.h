@@ -162,6 +162,8 @@ class BackwardPass {
   absl::Status CheckNoNaN(const Node& node, absl::Span<const Value> results);
   // A user's function returned `grad` for this input: as it must be.
   absl::StatusOr<Value> Fit(const Node& node, size_t input, Value grad);
+  // What user code gave, on the device of what it gave it for.
+  absl::StatusOr<Value> Moved(Value grad, int device);
   // Takes what the targets at this task have received.
   void Capture(const Task& task);
 

@@ -39,9 +39,20 @@ absl::StatusOr<Value> BackwardPass::Fit(const Node& node, size_t input,
         grad->spec().ToString(), " but expected shape compatible with ",
         want.ToString(), "."));
   }
-  if (grad->spec().dtype == want.dtype) return grad;
-  Attrs attrs(&GetOp(OpId::to));
-  attrs.Set("dtype", want.dtype);
+  if (grad->spec().dtype != want.dtype) {
+    Attrs attrs(&GetOp(OpId::to));
+    attrs.Set("dtype", want.dtype);
+    absl::StatusOr<Value> cast = Emit(attrs, {&grad, 1}, /*inplace=*/false);
+    if (!cast.ok()) return cast.status();
+    grad = *std::move(cast);
+  }
+  return Moved(std::move(grad), want.device);
+}
+
+absl::StatusOr<Value> BackwardPass::Moved(Value grad, int device) {
+  if (grad->spec().device == device) return grad;
+  Attrs attrs(&GetOp(OpId::to_device));
+  attrs.Set("device", int64_t{device});
   return Emit(attrs, {&grad, 1}, /*inplace=*/false);
 }
 
@@ -60,7 +71,10 @@ absl::Status BackwardPass::AnswerHook(Values values) {
           values[0]->spec().ToString(), " for ", slot.value->spec().ToString(),
           "."));
     }
-    slot = {std::move(values[0]), false};
+    absl::StatusOr<Value> moved =
+        Moved(std::move(values[0]), slot.value->spec().device);
+    if (!moved.ok()) return moved.status();
+    slot = {*std::move(moved), false};
   }
   return RunNode(calling_task_);
 }

@@ -48,7 +48,11 @@ GradContext::GradContext(OpSink* sink, Node* node, absl::Span<Value> grads,
       wanted_(wanted),
       results_(node->edges.size()) {
   bool complex = false;
-  for (const Value& g : grads) complex |= g && IsComplex(g->spec().dtype);
+  for (const Value& g : grads) {
+    if (!g) continue;
+    complex |= IsComplex(g->spec().dtype);
+    device_ = g->spec().device;
+  }
   if (!complex) return;
   for (const Value& g : grads) {
     conjugated_.push_back(
@@ -130,13 +134,19 @@ void GradContext::Set(int i, Value grad) {
     grad = Call(OpId::to, {std::move(grad)}, {{"dtype", wanted.dtype}});
   }
   if (IsComplex(wanted.dtype)) grad = Call(OpId::conj, {std::move(grad)});
+  // The op ran elsewhere: it moved the input, or let it follow the others.
+  if (grad && grad->spec().device != wanted.device) {
+    grad = Call(OpId::to_device, {std::move(grad)},
+                {{"device", int64_t{wanted.device}}});
+  }
   results_[i] = std::move(grad);
 }
 
 void GradContext::SetPart(int i, OpId place,
                           std::initializer_list<NamedAttr> attrs) {
   const DType type = node_->input_specs[i].dtype;
-  if (create_graph_ || IsComplex(type) || grad()->spec().dtype != type) {
+  if (create_graph_ || IsComplex(type) || grad()->spec().dtype != type ||
+      grad()->spec().device != node_->input_specs[i].device) {
     return Set(i, Call(place, {grad()}, attrs));
   }
   part_ = {i, grad(), Filled(place, attrs)};
@@ -145,8 +155,9 @@ void GradContext::SetPart(int i, OpId place,
 Value GradContext::Call(OpId op, std::initializer_list<Value> inputs,
                         std::initializer_list<NamedAttr> attrs) {
   if (!status_.ok()) return nullptr;
-  return Emit(Filled(op, attrs),
-              absl::MakeConstSpan(inputs.begin(), inputs.size()));
+  Attrs filled = Filled(op, attrs);
+  if (inputs.size() == 0) filled.set_device(device_);
+  return Emit(filled, absl::MakeConstSpan(inputs.begin(), inputs.size()));
 }
 
 Value GradContext::CallOver(OpId op, std::initializer_list<Value> inputs,

@@ -133,6 +133,7 @@ class GradContext {
   absl::Span<Value> grads_;
   Values conjugated_;  // what grads_ shows, if any of them is complex
   bool create_graph_;
+  int device_ = 0;  // the gradients', for ops without inputs
   uint64_t wanted_;
   absl::Status status_;
   Values results_;

@@ -51,8 +51,9 @@ int64_t Extent(const TensorSpec& spec, int64_t low) {
 absl::StatusOr<Value> PlacesIn(const TensorSpec& whole, const TensorSpec& view,
                                OpSink& sink) {
   const int64_t low = std::min(whole.offset, view.offset);
-  const auto emit = [&](const Attrs& attrs, std::initializer_list<Value> inputs,
+  const auto emit = [&](Attrs attrs, std::initializer_list<Value> inputs,
                         bool inplace = false) -> absl::StatusOr<Value> {
+    attrs.set_device(whole.device);
     absl::StatusOr<Values> outputs =
         sink.Emit(attrs, absl::MakeConstSpan(inputs.begin(), inputs.size()),
                   /*record=*/false, inplace);

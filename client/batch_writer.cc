@@ -44,6 +44,7 @@ constexpr uint8_t kCallRecord = Tag(wire::OpCall::kRecordFieldNumber, kVarint);
 constexpr uint8_t kCallInplace =
     Tag(wire::OpCall::kInplaceFieldNumber, kVarint);
 constexpr uint8_t kCallRandom = Tag(wire::OpCall::kRandomFieldNumber, kBytes);
+constexpr uint8_t kCallDevice = Tag(wire::OpCall::kDeviceFieldNumber, kVarint);
 constexpr uint8_t kRandomSeed =
     Tag(wire::RandomState::kSeedFieldNumber, kFixed64);
 constexpr uint8_t kRandomOffset =
@@ -218,6 +219,7 @@ EncodedCommand BatchWriter::EncodeOp(const OpRequest& request,
     }
     p = random.Close(p);
   }
+  if (attrs.device() != 0) p = Varint(attrs.device(), Byte(kCallDevice, p));
   return Finish(op.Close(p));
 }
 

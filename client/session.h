@@ -32,6 +32,7 @@
 #include "ops/half.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "ops/place_op.h"
 
 namespace holdfast::client {
 
@@ -125,10 +126,15 @@ class Session : public std::enable_shared_from_this<Session> {
                                            absl::Span<const Tensor> inputs) = 0;
 
   // A tensor from row-major bytes: inline when small, else through the arena
-  // or an upload; `data` may be reused when it returns.
+  // or an upload; `data` may be reused when it returns. `device`: one whose
+  // tensors lie on the daemon's first (DevicePlace).
   virtual absl::StatusOr<Tensor> Put(DType dtype,
                                      absl::Span<const int64_t> shape,
-                                     const void* data) = 0;
+                                     const void* data, int device) = 0;
+  absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
+                             const void* data) {
+    return Put(dtype, shape, data, 0);
+  }
 
   // A tensor whose memory is shared with the caller (shared memory only): the
   // returned value is writable and aliases the tensor. Unimplemented over gRPC.
@@ -293,7 +299,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   virtual const std::string& transport() const = 0;  // "shm" or "grpc"
   virtual const std::string& address() const = 0;
-  virtual const std::string& device() const = 0;  // "cpu"
+  virtual const std::string& device() const = 0;
+  // GPUs of the daemon. An op runs where its tensors are (ops/place_op.h).
+  virtual int device_count() const = 0;           // "cpu"
   virtual const std::string& server() const = 0;  // "holdfastd 0.1.0"
   // To a session that an earlier program left.
   virtual bool attached() const = 0;

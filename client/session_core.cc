@@ -17,6 +17,7 @@
 #include "client/fork_guard.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "proto/convert.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
 
@@ -69,18 +70,11 @@ SessionCore::SessionCore(std::unique_ptr<Connection> connection,
       next_handle_(std::max<uint64_t>(1, hello_.next_handle())) {
   releases_.reserve(kMaxPendingReleases);
   for (const wire::KeptTensor& kept : hello_.kept()) {
+    absl::StatusOr<TensorSpec> spec = SpecFromProto(kept.spec());
+    if (!spec.ok()) continue;
     KeptEntry entry;
     entry.handle = kept.handle();
-    entry.spec.dtype = static_cast<DType>(kept.spec().dtype());
-    entry.spec.shape.assign(kept.spec().shape().begin(),
-                            kept.spec().shape().end());
-    if (kept.spec().strides_size() == kept.spec().shape_size()) {
-      entry.spec.strides.assign(kept.spec().strides().begin(),
-                                kept.spec().strides().end());
-    } else {
-      entry.spec.strides = ContiguousStrides(entry.spec.shape);
-    }
-    entry.spec.offset = kept.spec().offset();
+    entry.spec = *std::move(spec);
     entry.storage = MakeRef<StorageState>();
     entry.requires_grad = kept.requires_grad();
     kept_[kept.name()] = std::move(entry);

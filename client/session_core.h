@@ -12,6 +12,7 @@
 #ifndef HOLDFAST_CLIENT_SESSION_CORE_H_
 #define HOLDFAST_CLIENT_SESSION_CORE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -57,7 +58,8 @@ class SessionCore final : public Session {
                                    absl::Span<const Tensor> inputs) override;
   using Session::Apply;
   absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
-                             const void* data) override;
+                             const void* data, int device) override;
+  using Session::Put;
   absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
       DType dtype, absl::Span<const int64_t> shape) override;
 
@@ -140,6 +142,10 @@ class SessionCore final : public Session {
   const std::string& transport() const override { return transport_; }
   const std::string& address() const override { return address_; }
   const std::string& device() const override { return hello_.device(); }
+  int device_count() const override {
+    if (hello_.device() == "cpu") return 0;
+    return std::max(1, static_cast<int>(hello_.devices()));
+  }
   const std::string& server() const override { return hello_.server(); }
   bool attached() const override { return hello_.attached(); }
   bool closed() const override { return !usable(); }
@@ -191,6 +197,9 @@ class SessionCore final : public Session {
   // Ends the session for good; the first reason stays.
   void End(const absl::Status& reason);
   absl::Status CheckOwner(absl::string_view op, const Tensor& tensor) const;
+  // ---- session_ops.cc
+  // Whether the daemon has the device (ops/place_op.h).
+  absl::Status CheckDevice(absl::string_view op, int device) const;
   std::shared_ptr<Session> Self();
   Tensor NewTensor(uint64_t handle, TensorSpec spec,
                    RefPtr<StorageState> storage = nullptr);

@@ -322,8 +322,7 @@ Tensor SessionCore::NameGradient(const TensorState& of, BackwardPlan* plan) {
   wire::Backward::Target* target = backward->add_targets();
   target->set_tensor(of.handle());
   target->set_grad(handle);
-  Tensor gradient =
-      NewTensor(handle, ContiguousSpec(of.spec().dtype, of.spec().shape));
+  Tensor gradient = NewTensor(handle, ContiguousLike(of.spec()));
   if (!backward->create_graph()) return gradient;
   SetMade(gradient.get(), plan->GradientNode());
   return gradient;

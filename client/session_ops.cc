@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "ops/place_op.h"
 
 namespace holdfast::client {
 namespace {
@@ -54,6 +55,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   OutputSpecs inferred;
   absl::Status status = InferOp(attrs, specs, inplace, &inferred);
   if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+  if (ABSL_PREDICT_FALSE(!inferred.empty() && inferred[0].spec.device > 0)) {
+    status = CheckDevice(schema.name, inferred[0].spec.device);
+    if (!status.ok()) return status;
+  }
   const size_t expected = inplace ? 1 : inferred.size();
   if (ABSL_PREDICT_FALSE(outputs.size() != expected)) {
     return absl::InternalError(
@@ -184,6 +189,21 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   return absl::OkStatus();
 }
 
+absl::Status SessionCore::CheckDevice(absl::string_view op, int device) const {
+  const int count = device_count();
+  if (device <= count) return absl::OkStatus();
+  if (count == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", op, "] No CUDA GPUs are available: the daemon at ", address_,
+        " computes on its CPU. Got ", DeviceText(device), "."));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", op, "] CUDA error: invalid device ordinal: the daemon at ", address_,
+      " has ", count, count == 1 ? " GPU" : " GPUs", ", counted from 0. Got ",
+      DeviceText(device),
+      ". Start it with more: holdfastd --device=cuda:all."));
+}
+
 // ---- puts
 
 absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
@@ -192,6 +212,7 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
   wire::TensorSpec* shape = put.mutable_spec();
   shape->set_dtype(static_cast<wire::DType>(spec.dtype));
   for (int64_t size : spec.shape) shape->add_shape(size);
+  shape->set_device(spec.device);
   *command.mutable_put() = std::move(put);
   std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t handle = next_handle_++;
@@ -206,7 +227,7 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
 
 absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
                                         absl::Span<const int64_t> shape,
-                                        const void* data) {
+                                        const void* data, int device) {
   if (!usable()) return Unusable();
   const int64_t begin_ns = ProfileBegin();
   absl::Status status = CheckShape(dtype, shape);
@@ -214,7 +235,10 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
     return absl::Status(status.code(),
                         absl::StrCat("[tensor] ", status.message()));
   }
+  if (device != 0) status = CheckDevice("tensor", device);
+  if (!status.ok()) return status;
   TensorSpec spec = ContiguousSpec(dtype, shape);
+  spec.device = static_cast<int8_t>(device);
   const uint64_t bytes = spec.nbytes();
   wire::Put put;
   if (bytes <= connection_->inline_limit()) {
@@ -247,8 +271,8 @@ absl::StatusOr<Tensor> SessionCore::Inherit(const Tensor& tensor) {
   put.mutable_inherited()->set_op_sequence(parent.last_op_sequence());
   while (true) {
     if (!usable()) return Unusable();
-    absl::StatusOr<Tensor> copy = SendPut(
-        put, ContiguousSpec(tensor->spec().dtype, tensor->spec().shape), 0);
+    absl::StatusOr<Tensor> copy =
+        SendPut(put, ContiguousLike(tensor->spec()), 0);
     if (!copy.ok()) return copy;
     auto read = std::make_unique<PendingRead>();
     read->spec_only = true;

@@ -100,6 +100,15 @@ class Device {
   enum class CopyKind { kToDevice, kToHost };
   virtual absl::Status Copy(StreamId stream, CopyKind kind, void* to,
                             const void* from, size_t bytes) = 0;
+  // Enqueues a copy from another device of the same library, on both streams:
+  // it begins after what `source_stream` has been given, and what that is given
+  // next begins after it.
+  virtual absl::Status CopyFrom(StreamId stream, void* to, Device* source,
+                                StreamId source_stream, const void* from,
+                                size_t bytes) = 0;
+  // For CopyFrom: the device as its library made it, whose `stream` has been
+  // given all that this one's has.
+  virtual Device* Opened(StreamId /*stream*/) { return this; }
   // Waits for the stream, then copies to any host memory.
   virtual absl::Status CopyToHost(StreamId stream, void* host,
                                   const void* device, size_t bytes) = 0;

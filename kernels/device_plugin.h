@@ -24,7 +24,7 @@ class Recorder;  // kernels/recorder.h
 
 // Raised with every change of this file, device.h, device_memory.h, kernel.h or
 // recorder.h.
-inline constexpr uint32_t kDevicePluginVersion = 4;
+inline constexpr uint32_t kDevicePluginVersion = 5;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {
@@ -47,6 +47,9 @@ struct DevicePlugin {
   uint32_t version;         // kDevicePluginVersion
   const char* name;         // "cuda"
   uint64_t op_fingerprint;  // OpTableFingerprint(): kernels go by op id
+  // Devices of this machine that `open` takes an index of. The error is what
+  // `open` would say of any.
+  absl::StatusOr<int> (*count)();
   // Takes the device. The error says what is missing (a driver, a library, a
   // device of that index) and how to get it.
   absl::StatusOr<OpenedDevice> (*open)(const DeviceOptions& options);

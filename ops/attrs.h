@@ -69,8 +69,13 @@ class Attrs {
   // The dtype attribute, or `fallback` when it is None.
   DType DTypeOr(absl::string_view name, DType fallback) const;
 
+  // Where an op without tensor inputs makes its result (ops/place_op.h).
+  int device() const { return device_; }
+  void set_device(int device) { device_ = static_cast<int8_t>(device); }
+
  private:
   const OpSchema* schema_;
+  int8_t device_ = 0;
   // {set, value}. Two in place: `x * 2` sets slot 1.
   absl::InlinedVector<std::pair<bool, AttrValue>, 2> values_;
 };

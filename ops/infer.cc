@@ -10,6 +10,7 @@
 #include "ops/infer_rule.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "ops/place_op.h"
 
 namespace holdfast {
 namespace {
@@ -196,7 +197,16 @@ absl::Status InferForm(const Attrs& attrs, SpecList inputs, bool inplace,
   if (inplace || schema.has(kInplaceOnly)) {
     if (absl::Status s = CheckForm(attrs, inputs, inplace); !s.ok()) return s;
   }
+  int device = 0;
+  if (absl::Status s = PlaceOp(attrs, inputs, inplace, &device); !s.ok()) {
+    return s;
+  }
   if (absl::Status s = schema.infer(attrs, inputs, out); !s.ok()) return s;
+  if (schema.id != OpId::to_device) {
+    for (OutputSpec& output : *out) {
+      output.spec.device = static_cast<int8_t>(device);
+    }
+  }
   for (const OutputSpec& output : *out) {
     absl::Status s = CheckOutput(attrs, inputs, output.spec);
     if (!s.ok()) return s;

@@ -240,6 +240,17 @@ HOLDFAST_INFER(InferClone) {
   return absl::OkStatus();
 }
 
+HOLDFAST_INFER(InferToDevice) {
+  const int64_t device = attrs.Int("device");
+  if (device < 0 || device >= kMaxDevices) {
+    return Invalid(attrs, inputs, "a device's number must be in [0, ",
+                   kMaxDevices, ")");
+  }
+  AddOutputLike(out, inputs[0]->dtype, *inputs[0]);
+  out->front().spec.device = static_cast<int8_t>(device);
+  return absl::OkStatus();
+}
+
 HOLDFAST_INFER(InferCopy) {
   const TensorSpec& target = *inputs[0];
   if (inputs[1]->shape != target.shape) {

@@ -57,7 +57,9 @@ std::string ShapeString(absl::Span<const int64_t> shape) {
 }
 
 std::string TensorSpec::ToString() const {
-  return absl::StrCat(DTypeShortName(dtype), ShapeString(shape));
+  std::string text = absl::StrCat(DTypeShortName(dtype), ShapeString(shape));
+  if (device != 0) absl::StrAppend(&text, "@cuda:", device - 1);
+  return text;
 }
 
 Dims ContiguousStrides(absl::Span<const int64_t> shape) {
@@ -76,6 +78,12 @@ TensorSpec ContiguousSpec(DType dtype, absl::Span<const int64_t> shape) {
   spec.shape.assign(shape.begin(), shape.end());
   spec.strides = ContiguousStrides(shape);
   return spec;
+}
+
+TensorSpec ContiguousLike(const TensorSpec& spec) {
+  TensorSpec like = ContiguousSpec(spec.dtype, spec.shape);
+  like.device = spec.device;
+  return like;
 }
 
 absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {

@@ -31,8 +31,12 @@ inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 // a kDataShape op, and in no tensor that exists.
 inline constexpr int64_t kUnknownSize = -1;
 
+// More than any device's number (ops/place_op.h).
+inline constexpr int kMaxDevices = 64;
+
 struct TensorSpec {
   DType dtype = DType::kFloat32;
+  int8_t device = 0;  // as a program sees it (ops/place_op.h)
   Dims shape;
   Dims strides;        // same length as shape
   int64_t offset = 0;  // first element, counted from the storage's start
@@ -44,12 +48,12 @@ struct TensorSpec {
   // True iff the elements lie in row-major order without gaps (strides of
   // size-1 dimensions do not matter; empty tensors are contiguous).
   bool contiguous() const;
-  // "f32[2,3]".
+  // "f32[2,3]"; on a GPU "f32[2,3]@cuda:0".
   std::string ToString() const;
 
   friend bool operator==(const TensorSpec& a, const TensorSpec& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
-           a.offset == b.offset;
+    return a.dtype == b.dtype && a.device == b.device && a.shape == b.shape &&
+           a.strides == b.strides && a.offset == b.offset;
   }
 };
 
@@ -57,6 +61,8 @@ struct TensorSpec {
 // Meaningful for shapes that pass CheckShape; harmless for others.
 Dims ContiguousStrides(absl::Span<const int64_t> shape);
 TensorSpec ContiguousSpec(DType dtype, absl::Span<const int64_t> shape);
+// Of the same type, shape and device.
+TensorSpec ContiguousLike(const TensorSpec& spec);
 int64_t NumElements(absl::Span<const int64_t> shape);
 // "[2,3]"; an unknown size is "?".
 std::string ShapeString(absl::Span<const int64_t> shape);

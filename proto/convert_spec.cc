@@ -18,6 +18,7 @@ void SpecToProto(const TensorSpec& spec, wire::TensorSpec* message) {
     message->mutable_strides()->Add(spec.strides.begin(), spec.strides.end());
   }
   message->set_offset(spec.offset);
+  message->set_device(spec.device);
 }
 
 absl::StatusOr<TensorSpec> SpecFromProto(const wire::TensorSpec& message) {
@@ -31,6 +32,12 @@ absl::StatusOr<TensorSpec> SpecFromProto(const wire::TensorSpec& message) {
   spec.dtype = *dtype;
   spec.shape = *std::move(shape);
   spec.offset = message.offset();
+  if (message.device() >= kMaxDevices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a device's number must be below ", kMaxDevices, ". Got ",
+                     message.device(), "."));
+  }
+  spec.device = static_cast<int8_t>(message.device());
   if (absl::Status s = CheckShape(spec.dtype, spec.shape); !s.ok()) return s;
   spec.strides = message.strides().empty() ? ContiguousStrides(spec.shape)
                                            : *std::move(strides);

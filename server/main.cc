@@ -76,8 +76,11 @@ ABSL_FLAG(bool, allow_anonymous, false,
           "with --allow_remote: let in whoever reaches the port");
 ABSL_FLAG(bool, allow_plaintext_tokens, false,
           "take tokens from other machines without TLS");
-ABSL_FLAG(std::string, device, "cpu",
-          "what executes ops: cpu, cuda, or cuda:N for the N-th GPU");
+ABSL_FLAG(
+    std::string, device, "cpu",
+    "what executes ops: cpu, cuda (the first GPU), cuda:N (the N-th, from "
+    "0), several as cuda:0,1, or cuda:all; sessions see them as cuda:0, "
+    "cuda:1 and so on");
 ABSL_FLAG(std::string, device_library, "",
           "path of the device's library (default: libholdfast_<device>.so in "
           "$HOLDFAST_PLUGIN_PATH, beside this program or in ../lib)");
@@ -191,9 +194,9 @@ absl::Status OnOrOff(const char* flag, const std::string& value, bool* on) {
   return absl::OkStatus();
 }
 
-// The device of the flags.
-absl::StatusOr<std::unique_ptr<Device>> MakeDevice(int threads,
-                                                   EndOfService* end) {
+// The devices of the flags; at least one.
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> MakeDevices(
+    int threads, EndOfService* end) {
   bool graphs = false;
   ReplayOptions replay;
   absl::Status s = OnOrOff("--graphs", absl::GetFlag(FLAGS_graphs), &graphs);
@@ -201,19 +204,33 @@ absl::StatusOr<std::unique_ptr<Device>> MakeDevice(int threads,
     s = OnOrOff("--fusion", absl::GetFlag(FLAGS_fusion), &replay.fuse);
   }
   if (!s.ok()) return s;
-  absl::StatusOr<OpenedDevice> opened = OpenDevice(
+  absl::StatusOr<std::vector<OpenedDevice>> opened = OpenDevices(
       absl::GetFlag(FLAGS_device), absl::GetFlag(FLAGS_device_library), threads,
       [end](const absl::Status& lost) { end->Restart(lost); });
   if (!opened.ok()) return opened.status();
-  auto& [device, recorder] = *opened;
-  const std::vector<std::string> missing = device->missing_ops();
+  const Device& first = *opened->front().device;
+  const std::vector<std::string> missing = first.missing_ops();
   if (!missing.empty()) {
     spdlog::warn("{} has no kernel for {} ops, which run on the host: {}",
-                 std::string(device->name()), missing.size(),
+                 std::string(first.name()), missing.size(),
                  absl::StrJoin(missing, ", "));
   }
-  if (!graphs || recorder == nullptr) return std::move(device);
-  return std::make_unique<ReplayingDevice>(std::move(device), recorder, replay);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (auto& [device, recorder] : *opened) {
+    if (graphs && recorder != nullptr) {
+      device = std::make_unique<ReplayingDevice>(std::move(device), recorder,
+                                                 replay);
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+// "cuda:0, NVIDIA H200, ...; cuda:1, ...".
+std::string Describe(const std::vector<std::unique_ptr<Device>>& devices) {
+  return absl::StrJoin(devices, "; ", [](std::string* text, const auto& one) {
+    absl::StrAppend(text, one->description());
+  });
 }
 
 // The device is lost with all that was on it. What is saved stays: it is not
@@ -243,9 +260,11 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   absl::StatusOr<std::shared_ptr<Authenticator>> trust = MakeAuthenticator();
   if (!trust.ok()) return trust.status();
 
-  absl::StatusOr<std::unique_ptr<Device>> made = MakeDevice(threads, end);
+  absl::StatusOr<std::vector<std::unique_ptr<Device>>> made =
+      MakeDevices(threads, end);
   if (!made.ok()) return made.status();
-  const std::unique_ptr<Device> device = *std::move(made);
+  const std::vector<std::unique_ptr<Device>> devices = *std::move(made);
+  Device* const device = devices.front().get();
   std::unique_ptr<DurableState> state;
   if (!absl::GetFlag(FLAGS_state_dir).empty()) {
     absl::StatusOr<std::unique_ptr<DurableState>> found =
@@ -254,14 +273,17 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     state = *std::move(found);
   }
   Worker worker({});
-  SessionRegistry registry(device.get(), &worker, limits, *trust);
+  SessionRegistry registry(device, &worker, limits, *trust);
+  for (size_t i = 1; i < devices.size(); ++i) {
+    registry.AddDevice(devices[i].get());
+  }
   if (const std::string config = absl::GetFlag(FLAGS_config); !config.empty()) {
     absl::Status configured = registry.Configure(config);
     if (!configured.ok()) return configured;
   }
   worker.Start([&registry] { registry.ExpireSessions(SteadyNow()); });
 
-  if (state != nullptr) state->Start(device.get(), &worker, &registry);
+  if (state != nullptr) state->Start(device, &worker, &registry);
 
   absl::Status status;
   std::unique_ptr<GrpcServer> grpc;
@@ -295,7 +317,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     const std::string page = http == nullptr ? "" : http->address();
     const std::string address = grpc == nullptr ? "" : grpc->address();
     spdlog::info("{} ready: device {}, socket {}, listen {}, http {}",
-                 kServerName, device->description(), (*local)->path(),
+                 kServerName, Describe(devices), (*local)->path(),
                  address.empty() ? "none" : address,
                  page.empty() ? "none" : page);
     if (absl::GetFlag(FLAGS_print_address)) {

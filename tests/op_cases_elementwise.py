@@ -165,6 +165,7 @@ case("to", lambda hf, a: a.double(), lambda a: a * 1.0, ints((3, 4)), grad=())
 case(
     "to", lambda hf, a: hf._C.ops.to(a, hf.float64), lambda a: a, (3, 4), label=" same"
 )
+case("to_device", lambda hf, a: hf._C.ops.to_device(a.t(), 0), lambda a: a.T, (3, 4))
 case("clone", lambda hf, a: a.t().clone(), lambda a: a.T, (3, 4))
 
 

@@ -246,6 +246,12 @@ HOLDFAST_CPU_KERNEL(clone) {
   return absl::OkStatus();
 }
 
+// Between devices the runner copies.
+HOLDFAST_CPU_KERNEL(to_device) {
+  CopyStrided(context, inputs[0], outputs[0]);
+  return absl::OkStatus();
+}
+
 HOLDFAST_CPU_KERNEL(copy) {
   CopyStrided(context, inputs[1], inputs[0]);
   return absl::OkStatus();

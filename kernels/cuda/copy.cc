@@ -111,6 +111,9 @@ absl::Status MakeContiguous(KernelContext& context, const TensorView& view,
 
 HOLDFAST_CUDA_KERNEL(to) { return CudaCopy(context, inputs[0], outputs[0]); }
 HOLDFAST_CUDA_KERNEL(clone) { return CudaCopy(context, inputs[0], outputs[0]); }
+HOLDFAST_CUDA_KERNEL(to_device) {
+  return CudaCopy(context, inputs[0], outputs[0]);
+}
 HOLDFAST_CUDA_KERNEL(copy) { return CudaCopy(context, inputs[1], inputs[0]); }
 HOLDFAST_CUDA_KERNEL(fill) {
   return CudaFill(context, attrs.Get(0), inputs[0]);

@@ -101,18 +101,24 @@ class CudaMemory final : public DeviceMemory {
 
 }  // namespace
 
-absl::StatusOr<OpenedDevice> CudaDevice::Open(const DeviceOptions& options) {
+absl::StatusOr<int> CudaDevice::Count() {
   int count = 0;
-  cudaError_t error = cudaGetDeviceCount(&count);
+  const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) return NoDriver(error);
   if (count == 0) return NoDriver(cudaErrorNoDevice);
-  if (options.index >= count) {
+  return count;
+}
+
+absl::StatusOr<OpenedDevice> CudaDevice::Open(const DeviceOptions& options) {
+  const absl::StatusOr<int> count = Count();
+  if (!count.ok()) return count.status();
+  if (options.index >= *count) {
     return absl::NotFoundError(
-        absl::StrCat("[device] --device=cuda:N must name one of ", count,
+        absl::StrCat("[device] --device=cuda:N must name one of ", *count,
                      " GPUs, counted from 0. Got ", options.index, "."));
   }
   cudaDeviceProp properties;
-  error = cudaGetDeviceProperties(&properties, options.index);
+  cudaError_t error = cudaGetDeviceProperties(&properties, options.index);
   if (error != cudaSuccess) return CudaStatus(error, "cudaGetDeviceProperties");
   const std::string description = absl::StrFormat(
       "cuda:%d, %s, %d MiB, compute capability %d.%d", options.index,
@@ -284,6 +290,56 @@ absl::Status CudaDevice::Copy(StreamId stream, CopyKind kind, void* to,
                                                   : cudaMemcpyDeviceToHost,
                       Find(stream)->handle()),
       "copy");
+}
+
+void CudaDevice::Reach(const CudaDevice& other) {
+  if (!reached_.insert(other.index_).second) return;
+  int can = 0;
+  Use();
+  if (cudaDeviceCanAccessPeer(&can, index_, other.index_) != cudaSuccess ||
+      can == 0 || cudaDeviceEnablePeerAccess(other.index_, 0) != cudaSuccess) {
+    cudaGetLastError();  // the driver copies by way of the host then
+  }
+}
+
+namespace {
+
+// `later`, a stream of GPU `device`, goes on after what `first`, whose GPU is
+// the thread's, has now.
+cudaError_t WaitForStream(cudaStream_t first, cudaStream_t later, int device) {
+  cudaEvent_t event = nullptr;
+  cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  if (error != cudaSuccess) return error;
+  error = cudaEventRecord(event, first);
+  if (error == cudaSuccess) error = cudaSetDevice(device);
+  if (error == cudaSuccess) error = cudaStreamWaitEvent(later, event, 0);
+  cudaEventDestroy(event);  // which waits for its use by itself
+  return error;
+}
+
+}  // namespace
+
+absl::Status CudaDevice::CopyFrom(StreamId stream, void* to, Device* source,
+                                  StreamId source_stream, const void* from,
+                                  size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  CudaDevice* const other =
+      static_cast<CudaDevice*>(source->Opened(source_stream));
+  const std::shared_ptr<CudaStream> reader = Find(stream);
+  const std::shared_ptr<CudaStream> writer = other->Find(source_stream);
+  if (absl::Status s = writer->status(); !s.ok()) return s;
+  if (absl::Status s = reader->status(); !s.ok()) return s;
+  Reach(*other);
+  other->Use();
+  cudaError_t error = WaitForStream(writer->handle(), reader->handle(), index_);
+  if (error == cudaSuccess) {
+    error = cudaMemcpyPeerAsync(to, index_, from, other->index_, bytes,
+                                reader->handle());
+  }
+  if (error == cudaSuccess) {
+    error = WaitForStream(reader->handle(), writer->handle(), other->index_);
+  }
+  return CudaStatus(error, "copy between GPUs");
 }
 
 absl::Status CudaDevice::CopyToHost(StreamId stream, void* host,

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class CudaDevice final : public Device, public Recorder {
   // The error says what is missing: a driver, a GPU of that index, a GPU that
   // is new enough.
   static absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options);
+  // GPUs that the driver shows; at least one.
+  static absl::StatusOr<int> Count();
 
   absl::string_view name() const override { return "cuda"; }
   std::string description() const override { return description_; }
@@ -59,6 +62,11 @@ class CudaDevice final : public Device, public Recorder {
 
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
                     size_t bytes) override;
+  // Directly where the GPUs reach each other, else through the driver's own
+  // memory on the host.
+  absl::Status CopyFrom(StreamId stream, void* to, Device* source,
+                        StreamId source_stream, const void* from,
+                        size_t bytes) override;
   absl::Status CopyToHost(StreamId stream, void* host, const void* device,
                           size_t bytes) override;
 
@@ -81,6 +89,8 @@ class CudaDevice final : public Device, public Recorder {
         host_(options.make_host(options.threads)) {}
   // Null where the stream was destroyed.
   std::shared_ptr<CudaStream> Find(StreamId stream);
+  // Lets this GPU read the other's memory, where the machine can; once.
+  void Reach(const CudaDevice& other);
 
   const int index_;
   const std::string description_;
@@ -88,7 +98,8 @@ class CudaDevice final : public Device, public Recorder {
   DeviceHealth health_;  // these three outlive the streams
   const std::unique_ptr<Device> host_;
   CudaLibraries libraries_;
-  std::mutex mutex_;  // guards what follows
+  std::set<int> reached_;  // GPUs that Reach has seen; worker thread
+  std::mutex mutex_;       // guards what follows
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<CudaStream>> streams_;
 };

@@ -9,6 +9,6 @@
 extern "C" const holdfast::DevicePlugin* holdfast_device_plugin() {
   static const holdfast::DevicePlugin plugin = {
       holdfast::kDevicePluginVersion, "cuda", holdfast::OpTableFingerprint(),
-      &holdfast::CudaDevice::Open};
+      &holdfast::CudaDevice::Count, &holdfast::CudaDevice::Open};
   return &plugin;
 }

@@ -13,6 +13,7 @@
 #include "python_client/src/argument.h"
 #include "python_client/src/buffer_format.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
 #include "python_client/src/session_binding.h"
@@ -314,7 +315,8 @@ Tensor MakeTensorFromList(PyObject* data, std::optional<DType> dtype) {
   if (!write.Visit(data)) return Tensor();
   Session* session = DefaultSession();
   if (session == nullptr) return Tensor();
-  absl::StatusOr<Tensor> tensor = session->Put(*dtype, shape, elements.data());
+  absl::StatusOr<Tensor> tensor =
+      session->Put(*dtype, shape, elements.data(), ScopedPutDevice::now());
   if (!tensor.ok()) {
     RaiseStatus(tensor.status());
     return Tensor();

@@ -12,11 +12,11 @@
 #include "python_client/src/argument.h"
 #include "python_client/src/call.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/overrides.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/saved_tensors_binding.h"
-#include "python_client/src/session_binding.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
 
@@ -43,6 +43,7 @@ std::array<Binding, kNumOps> g_bindings;
 // Keywords of PyTorch's creation functions that are no parameters of the row.
 struct CreationOptions {
   bool requires_grad = false;
+  int device = DefaultDevice();
   PyObject* out = nullptr;                       // borrowed; `out=` of any op
   std::shared_ptr<client::RandomStream> random;  // `generator=` of random ops
 };
@@ -85,7 +86,8 @@ Converted TakeCreationOption(PyObject* name, PyObject* value,
     return truth < 0 ? Converted::kError : Converted::kYes;
   }
   if (Named(name, "device")) {
-    return CheckDevice(value) ? Converted::kYes : Converted::kError;
+    return ParseDevice(value, &options->device) ? Converted::kYes
+                                                : Converted::kError;
   }
   for (const char* ignored :
        {"layout", "pin_memory", "memory_format", "names"}) {
@@ -351,6 +353,7 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
   if (!Convert(binding, schema.name.c_str(), arguments, &attrs, &inputs)) {
     return nullptr;
   }
+  if (inputs.empty()) attrs.set_device(options.device);
   if (inplace && schema.num_lists == 0 && !IsTensor(arguments[0])) {
     RaiseArgumentType(PublicName(schema, true).c_str(), schema.params[0],
                       arguments[0]);

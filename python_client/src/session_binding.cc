@@ -10,6 +10,7 @@
 #include "client/numerics.h"
 #include "python_client/src/admin_binding.h"
 #include "python_client/src/default_session.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/profile_binding.h"
 #include "python_client/src/random_stream_type.h"
@@ -147,6 +148,9 @@ PyObject* Address(PyObject* self, void*) {
 PyObject* Device(PyObject* self, void*) {
   return Text(SessionOf(self).device());
 }
+PyObject* DeviceCount(PyObject* self, void*) {
+  return PyLong_FromLong(SessionOf(self).device_count());
+}
 PyObject* Server(PyObject* self, void*) {
   return Text(SessionOf(self).server());
 }
@@ -254,7 +258,10 @@ PyMethodDef g_methods[] = {
 PyGetSetDef g_properties[] = {
     {"transport", Transport, nullptr, "\"shm\" or \"grpc\".", nullptr},
     {"address", Address, nullptr, "Where the daemon listens.", nullptr},
-    {"device", Device, nullptr, "Where tensors live, \"cpu\".", nullptr},
+    {"device", Device, nullptr,
+     "What the daemon computes on: \"cpu\", \"cuda\".", nullptr},
+    {"device_count", DeviceCount, nullptr, "How many GPUs the daemon has.",
+     nullptr},
     {"server", Server, nullptr, "The daemon's name and version.", nullptr},
     {"id", Id, nullptr, "The session's number in `holdfast status`.", nullptr},
     {"trace_id", TraceId, nullptr,
@@ -359,11 +366,6 @@ PyObject* PrepareSessionFunction(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyObject* CheckDeviceFunction(PyObject*, PyObject* device) {
-  if (!CheckDevice(device)) return nullptr;
-  Py_RETURN_NONE;
-}
-
 // set_numerics(matmul_tf32, conv_tf32, deterministic, benchmark, cudnn)
 PyObject* SetNumericsFunction(PyObject*, PyObject* args) {
   int matmul = 0, conv = 0, deterministic = 0, benchmark = 0, cudnn = 0;
@@ -395,32 +397,6 @@ PyObject* WrapSession(std::shared_ptr<Session> session) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-bool CheckDevice(PyObject* device) {
-  if (device == Py_None) return true;
-  PyRef type = PyUnicode_Check(device)
-                   ? PyRef::Borrowed(device)
-                   : PyRef(PyObject_GetAttrString(device, "type"));
-  if (!type || !PyUnicode_Check(type.get())) {
-    PyErr_SetString(PyExc_TypeError,
-                    "device must be a holdfast.device or a str");
-    return false;
-  }
-  const char* text = PyUnicode_AsUTF8AndSize(type.get(), nullptr);
-  if (text == nullptr) return false;
-  Session* session = DefaultSession();
-  if (session == nullptr) return false;
-  const std::string& own = session->device();
-  const std::string wanted(text);
-  if (wanted == own || absl::StartsWith(wanted, own + ":") ||
-      absl::StartsWith(own, wanted + ":")) {
-    return true;
-  }
-  PyErr_Format(PyExc_RuntimeError,
-               "the daemon holds tensors on '%s' only. Got device='%s'.",
-               own.c_str(), text);
-  return false;
-}
-
 void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
   AppendAdminFunctions(functions);
   functions->push_back({"connect", ConnectFunction, METH_VARARGS, nullptr});
@@ -433,7 +409,7 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
        "set_numerics(matmul_tf32, conv_tf32, deterministic, benchmark, cudnn, "
        "/)\n"
        "--\n\nWhat a GPU may do to the results of the ops that follow."});
-  functions->push_back({"check_device", CheckDeviceFunction, METH_O, nullptr});
+  AppendDeviceFunctions(functions);
   functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
   functions->push_back(
       {"prepare_session", PrepareSessionFunction, METH_VARARGS, nullptr});

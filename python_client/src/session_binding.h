@@ -18,10 +18,6 @@ bool AddSessionType(PyObject* module);
 
 PyObject* WrapSession(std::shared_ptr<client::Session> session);
 
-// Whether `device` (None, "cpu", a device object) is where tensors live;
-// otherwise raises.
-bool CheckDevice(PyObject* device);
-
 // connect, disconnect, ... of the module.
 void AppendSessionFunctions(std::vector<PyMethodDef>* functions);
 

@@ -12,9 +12,9 @@
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/call.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
-#include "python_client/src/session_binding.h"
 #include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
@@ -94,11 +94,12 @@ Tensor PutBuffer(PyObject* object) {
   // Several sources give no strides for a row-major array.
   const bool plain = PyBuffer_IsContiguous(&*view, 'C') != 0;
   const Dims shape(view->shape, view->shape + view->ndim);
+  const int device = ScopedPutDevice::now();
   const auto put = [&]() -> absl::StatusOr<Tensor> {
-    if (plain) return session->Put(dtype, shape, view->buf);
+    if (plain) return session->Put(dtype, shape, view->buf, device);
     std::vector<char> elements(static_cast<size_t>(view->len));
     CopyRowMajor(*view, elements.data());
-    return session->Put(dtype, shape, elements.data());
+    return session->Put(dtype, shape, elements.data(), device);
   };
   absl::StatusOr<Tensor> tensor;
   if (view->len >= kUnlockedBytes) {
@@ -197,14 +198,17 @@ PyObject* TensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
   PyObject* device = Py_None;
   int requires_grad = 0;
   int pin_memory = 0;
+  int number = 0;
   std::optional<DType> dtype;
   if (!PyArg_ParseTupleAndKeywords(
           args, kwargs, "O|$OOpp", const_cast<char**>(keywords), &data,
           &dtype_object, &device, &requires_grad, &pin_memory) ||
-      !ParseDTypeArgument(dtype_object, &dtype) || !CheckDevice(device)) {
+      !ParseDTypeArgument(dtype_object, &dtype) ||
+      !ParseDevice(device, &number)) {
     return nullptr;
   }
-  return Finish(MakeTensor(data, dtype), requires_grad != 0);
+  const ScopedPutDevice scoped(number);
+  return Finish(MoveTo(MakeTensor(data, dtype), number), requires_grad != 0);
 }
 
 PyObject* AsTensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -212,22 +216,29 @@ PyObject* AsTensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
   PyObject* data = nullptr;
   PyObject* dtype_object = nullptr;
   PyObject* device = Py_None;
+  int number = 0;
   std::optional<DType> dtype;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO",
                                    const_cast<char**>(keywords), &data,
                                    &dtype_object, &device) ||
-      !ParseDTypeArgument(dtype_object, &dtype) || !CheckDevice(device)) {
+      !ParseDTypeArgument(dtype_object, &dtype) ||
+      !ParseDevice(device, &number)) {
     return nullptr;
   }
   if (IsTensor(data)) {
-    if (!dtype || TensorOf(data)->spec().dtype == *dtype) {
+    const Tensor tensor = TensorOf(data);
+    if (device == Py_None) number = tensor->spec().device;
+    if ((!dtype || tensor->spec().dtype == *dtype) &&
+        tensor->spec().device == number) {
       Py_INCREF(data);
       return data;
     }
-    return Finish(ApplyTo(TensorOf(data), *dtype), false);
+    return Finish(MoveTo(Cast(tensor, dtype), number), false);
   }
-  if (IsNumpyArray(data)) return Finish(Cast(ShareOrCopy(data), dtype), false);
-  return Finish(MakeTensor(data, dtype), false);
+  const ScopedPutDevice scoped(number);
+  Tensor tensor = IsNumpyArray(data) ? Cast(ShareOrCopy(data), dtype)
+                                     : MakeTensor(data, dtype);
+  return Finish(MoveTo(std::move(tensor), number), false);
 }
 
 PyObject* FromNumpy(PyObject*, PyObject* array) {

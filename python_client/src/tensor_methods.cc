@@ -9,9 +9,9 @@
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/call.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
-#include "python_client/src/session_binding.h"
 #include "python_client/src/size_type.h"
 #include "python_client/src/tensor_factory.h"
 #include "python_client/src/tensor_type.h"
@@ -239,19 +239,21 @@ void AppendTensorMethods(std::vector<PyMethodDef>* methods) {
 // Tensor(2, 3): uninitialised; Tensor([1, 2]): these elements, of the default
 // type.
 PyObject* TensorNew(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  int number = DefaultDevice();
   if (kwargs != nullptr && PyDict_Size(kwargs) > 0) {
     PyRef device(PyMapping_GetItemString(kwargs, "device"));
     if (!device || PyDict_Size(kwargs) > 1) {
       PyErr_SetString(PyExc_TypeError, "Tensor() takes only sizes or data");
       return nullptr;
     }
-    if (!CheckDevice(device.get())) return nullptr;
+    if (!ParseDevice(device.get(), &number)) return nullptr;
   }
   const Py_ssize_t count = PyTuple_Size(args);
   Dims shape;
   PyObject* data = count == 1 ? PyTuple_GetItem(args, 0) : nullptr;
   if (data != nullptr && !PyLong_Check(data)) {
-    Tensor tensor = MakeTensor(data, g_default_float);
+    const ScopedPutDevice scoped(number);
+    Tensor tensor = MoveTo(MakeTensor(data, g_default_float), number);
     return tensor ? WrapTensorAs(type, std::move(tensor)) : nullptr;
   }
   if (count == 0) {
@@ -264,6 +266,7 @@ PyObject* TensorNew(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   }
   Attrs attrs(&SchemaOf(OpId::empty));
   attrs.Set(0, std::move(shape));
+  attrs.set_device(number);
   Tensor tensor;
   if (!Apply(attrs, {}, false, absl::MakeSpan(&tensor, 1))) return nullptr;
   return WrapTensorAs(type, std::move(tensor));

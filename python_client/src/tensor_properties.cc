@@ -8,6 +8,7 @@
 #include "client/shown_name.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/call.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/overrides.h"
@@ -144,7 +145,9 @@ int SetData(PyObject* self, PyObject* value, void*) {
   }
   Tensor grad = session.GetGrad(tensor);
   if (status.ok() && grad && grad->spec().shape == fresh->spec().shape) {
-    // Networks are made half of with their gradients still there.
+    // Networks are made half of, or moved, with their gradients still there.
+    grad = MoveTo(std::move(grad), fresh->spec().device);
+    if (!grad) return -1;
     if (grad->spec().dtype != fresh->spec().dtype) {
       grad = ApplyTo(grad, fresh->spec().dtype);
       if (!grad) return -1;
@@ -163,8 +166,14 @@ PyObject* Version(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(KnownOf(self)->storage()->version());
 }
 
-PyObject* DeviceName(PyObject* self, void*) {
-  return PyUnicode_FromString(KnownOf(self)->session()->device().c_str());
+PyObject* GetDeviceName(PyObject* self, void*) {
+  const Tensor& tensor = KnownOf(self);
+  return PyUnicode_FromString(
+      DeviceName(*tensor->session(), tensor->spec().device).c_str());
+}
+
+PyObject* GetDeviceNumber(PyObject* self, void*) {
+  return PyLong_FromLong(KnownOf(self)->spec().device);
 }
 
 PyObject* GetSession(PyObject* self, void*) {
@@ -205,7 +214,8 @@ PyGetSetDef g_properties[] = {
      nullptr},
     {"_version", Version, nullptr,
      "In-place writes to the memory so far, as autograd counts them.", nullptr},
-    {"_device_name", DeviceName, nullptr, nullptr, nullptr},
+    {"_device_name", GetDeviceName, nullptr, nullptr, nullptr},
+    {"_device_number", GetDeviceNumber, nullptr, nullptr, nullptr},
     {"_session", GetSession, nullptr, nullptr, nullptr},
     {"_storage_id", StorageId, nullptr,
      "Equal for tensors over one storage, while one of them lives.", nullptr},

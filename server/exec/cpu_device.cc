@@ -117,6 +117,11 @@ class CpuDevice final : public Device {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return absl::OkStatus();
   }
+  absl::Status CopyFrom(StreamId, void* to, Device*, StreamId, const void* from,
+                        size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
   absl::Status CopyToHost(StreamId, void* host, const void* device,
                           size_t bytes) override {
     if (bytes > 0) std::memcpy(host, device, bytes);

@@ -12,8 +12,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "kernels/device_plugin.h"
 #include "ops/op_schema.h"
+#include "ops/tensor_spec.h"
 #include "server/exec/cpu_device.h"
 
 namespace holdfast {
@@ -30,12 +32,14 @@ std::string OwnFolder() {
 
 absl::Status BadName(absl::string_view device) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "[device] --device must be cpu, cuda, or cuda:N. Got '", device, "'."));
+      "[device] --device must be cpu, cuda, cuda:N, several as cuda:N,N, or "
+      "cuda:all. Got '",
+      device, "'."));
 }
 
-// "cuda:1" -> "cuda", 1.
-absl::Status ParseName(absl::string_view device, std::string* name,
-                       int* index) {
+// "cuda:1,0" -> "cuda", {1, 0}; "cuda:all" -> "cuda", {}.
+absl::Status ParseNames(absl::string_view device, std::string* name,
+                        std::vector<int>* indices) {
   const size_t colon = device.find(':');
   *name = std::string(device.substr(0, colon));
   const bool known =
@@ -43,9 +47,19 @@ absl::Status ParseName(absl::string_view device, std::string* name,
         return absl::ascii_isalnum(c) || c == '_';
       });
   if (!known) return BadName(device);
+  *indices = {0};
   if (colon == device.npos) return absl::OkStatus();
-  if (!absl::SimpleAtoi(device.substr(colon + 1), index) || *index < 0) {
-    return BadName(device);
+  indices->clear();
+  const absl::string_view list = device.substr(colon + 1);
+  if (list == "all") return absl::OkStatus();
+  for (absl::string_view one : absl::StrSplit(list, ',')) {
+    int index = 0;
+    if (!absl::SimpleAtoi(one, &index) || index < 0) return BadName(device);
+    if (std::count(indices->begin(), indices->end(), index) != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[device] --device must name each device once. Got '", device, "'."));
+    }
+    indices->push_back(index);
   }
   return absl::OkStatus();
 }
@@ -104,19 +118,18 @@ std::vector<std::string> DeviceLibraryPaths(absl::string_view name) {
   return paths;
 }
 
-absl::StatusOr<OpenedDevice> OpenDevice(
-    absl::string_view device, const std::string& library, int threads,
+absl::StatusOr<std::vector<OpenedDevice>> OpenDevices(
+    absl::string_view devices, const std::string& library, int threads,
     std::function<void(const absl::Status&)> on_lost) {
   std::string name;
-  DeviceOptions options;
-  options.threads = threads;
-  options.make_host = &NewCpuDevice;
-  options.on_lost = std::move(on_lost);
-  absl::Status status = ParseName(device, &name, &options.index);
+  std::vector<int> indices;
+  absl::Status status = ParseNames(devices, &name, &indices);
   if (!status.ok()) return status;
+  std::vector<OpenedDevice> opened;
   if (name == "cpu") {
-    if (device != "cpu") return BadName(device);
-    return OpenedDevice{NewCpuDevice(threads), nullptr};
+    if (devices != "cpu") return BadName(devices);
+    opened.push_back({NewCpuDevice(threads), nullptr});
+    return opened;
   }
   std::vector<std::string> paths = {library};
   if (library.empty()) paths = DeviceLibraryPaths(name);
@@ -131,7 +144,29 @@ absl::StatusOr<OpenedDevice> OpenDevice(
         "[device] --device_library must be a library for ", name, ". Got ",
         *found, ", which is for ", (*plugin)->name, "."));
   }
-  return (*plugin)->open(options);
+  if (indices.empty()) {
+    const absl::StatusOr<int> count = (*plugin)->count();
+    if (!count.ok()) return count.status();
+    for (int i = 0; i < std::min(*count, kMaxDevices); ++i) {
+      indices.push_back(i);
+    }
+  }
+  if (indices.size() > kMaxDevices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[device] a daemon has at most ", kMaxDevices,
+                     " devices. Got ", indices.size(), "."));
+  }
+  for (const int index : indices) {
+    DeviceOptions options;
+    options.index = index;
+    options.threads = threads;
+    options.make_host = &NewCpuDevice;
+    options.on_lost = on_lost;
+    absl::StatusOr<OpenedDevice> one = (*plugin)->open(options);
+    if (!one.ok()) return one.status();
+    opened.push_back(*std::move(one));
+  }
+  return opened;
 }
 
 }  // namespace holdfast

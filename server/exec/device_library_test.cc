@@ -18,11 +18,11 @@ using testing::Contains;
 using testing::HasSubstr;
 
 std::string MessageFor(absl::string_view device, const std::string& library) {
-  return std::string(OpenDevice(device, library, 1).status().message());
+  return std::string(OpenDevices(device, library, 1).status().message());
 }
 
 TEST(DeviceLibraryTest, TheCpuNeedsNone) {
-  EXPECT_EQ(OpenDevice("cpu", "", 1).value().device->name(), "cpu");
+  EXPECT_EQ(OpenDevices("cpu", "", 1).value()[0].device->name(), "cpu");
 }
 
 TEST(DeviceLibraryTest, RefusesOtherNames) {

@@ -14,7 +14,9 @@
 #include "autograd/engine.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "ops/place_op.h"
 #include "proto/convert.h"
+#include "server/exec/protocol_error.h"
 #include "server/exec/published_tensors.h"
 
 namespace holdfast {
@@ -24,12 +26,6 @@ namespace {
 // and would let it exhaust the counter.
 constexpr uint64_t kMaxHandle = uint64_t{1} << 62;
 constexpr int kMaxInputs = 1 << 16;
-constexpr size_t kMaxKept = 1 << 16;
-constexpr size_t kMaxNameBytes = 1024;
-
-absl::Status ProtocolError(absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("[protocol] ", message));
-}
 
 }  // namespace
 
@@ -50,8 +46,11 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
                                             device, shared_, nullptr)),
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
              options.stream, options.account),
-      runner_(device, options.stream, &memory_,
-              options.local && device->host_memory() ? &guard_ : nullptr) {
+      devices_({device, options.stream, &memory_,
+                options.local && device->host_memory() ? &guard_ : nullptr},
+               options.further_devices, options.memory_limit_bytes,
+               options.account),
+      runner_(&devices_) {
   if (!device->host_memory()) {
     staging_.emplace(device, options.stream, options.local || options.mappable,
                      options.memory_limit_bytes);
@@ -72,8 +71,13 @@ void Executor::Clear() {
   kept_.clear();
   DropHandles();
   client_life_.reset();  // no client comes any more
+  ReleaseCached();
+}
+
+void Executor::ReleaseCached() {
   memory_.ReleaseCached();
   guard_.ReleaseCached();
+  devices_.ReleaseCached();
   if (staging_) staging_->memory().ReleaseCached();
 }
 
@@ -117,11 +121,10 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return ApplyBackwardAnswer(command.backward_answer());
     case v1::Command::kResetPeakMemory:
       memory_.ResetPeak();
+      devices_.ResetPeak();
       return absl::OkStatus();
     case v1::Command::kReleaseMemory:
-      memory_.ReleaseCached();
-      guard_.ReleaseCached();
-      if (staging_) staging_->memory().ReleaseCached();
+      ReleaseCached();
       return absl::OkStatus();
     case v1::Command::kSetNumerics:
       SetNumerics(command.set_numerics());
@@ -145,7 +148,7 @@ void Executor::SetNumerics(const v1::SetNumerics& wish) {
   numerics.deterministic = wish.deterministic();
   numerics.benchmark = wish.benchmark();
   numerics.cudnn = !wish.without_cudnn();
-  device_->SetNumerics(options_.stream, numerics);
+  devices_.SetNumerics(numerics);
 }
 
 absl::Status Executor::Promise(uint64_t first, int count) {
@@ -237,6 +240,14 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
   if (inherited == nullptr) {
     Attrs attrs(&schema);
     status = AttrsFromProto(call.attrs(), &attrs);
+    if (ABSL_PREDICT_FALSE(call.device() != 0)) {
+      if (call.device() >= kMaxDevices) {
+        return ProtocolError(absl::StrCat("a device's number must be below ",
+                                          kMaxDevices, ". Got ",
+                                          call.device()));
+      }
+      attrs.set_device(static_cast<int>(call.device()));
+    }
     if (status.ok()) status = RunOp(call, attrs, inputs, &outputs);
     if (status.ok()) {
       for (int i = 0; i < promised; ++i) {
@@ -321,6 +332,12 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
         " strides ", ShapeString(spec->strides)));
   }
   if (put.has_inherited()) return CopyInherited(put.inherited(), *spec);
+  if (DevicePlace(spec->device) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[put] data comes to the first device, and goes on with "
+                     "to_device. Got ",
+                     spec->ToString()));
+  }
   const size_t bytes = spec->nbytes();
   auto wrong_size = [&](size_t got) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -399,26 +416,6 @@ absl::Status Executor::ApplySetRequiresGrad(
   return absl::OkStatus();
 }
 
-absl::Status Executor::ApplyKeep(const v1::Keep& keep) {
-  if (keep.name().size() > kMaxNameBytes) {
-    return ProtocolError("a name has at most 1024 bytes");
-  }
-  if (keep.handle() == 0) {
-    kept_.erase(keep.name());
-    return absl::OkStatus();
-  }
-  FailurePtr failure;
-  absl::StatusOr<Value> tensor = Resolve(keep.handle(), &failure);
-  if (!tensor.ok()) return tensor.status();
-  if (kept_.size() >= kMaxKept) {
-    return ProtocolError("a session keeps at most 65536 tensors");
-  }
-  if (failure == nullptr) {
-    kept_[keep.name()] = {keep.handle(), *std::move(tensor)};
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
   absl::StatusOr<MemoryBlock*> block =
       staging_ ? staging_->memory().Allocate(bytes, HostStaging::kHost)
@@ -438,18 +435,6 @@ absl::StatusOr<MemorySegment> Executor::FindSegment(uint64_t id) const {
   return (staging_ ? staging_->memory() : memory_).FindSegment(id);
 }
 
-void Executor::Reattach(bool local) {
-  DropHandles();
-  SetNumerics({});
-  // From now on, since the former client may have the memory mapped for ever.
-  if (local && device_->host_memory()) runner_.set_guard(&guard_);
-  local_ = local;
-  for (auto& [name, kept] : kept_) {
-    kept.handle = ++highest_handle_;
-    store_.Put(kept.handle, kept.tensor);
-  }
-}
-
 void Executor::DropHandles() {
   reads_.clear();  // nobody asks for them any more
   while (!backwards_.empty()) backwards_.pop_back();  // inner ones first
@@ -465,41 +450,6 @@ void Executor::DropHandles() {
     CachingAllocator& memory = staging_ ? staging_->memory() : memory_;
     for (const auto& [id, block] : blocks_) memory.Free(block);
     blocks_.clear();
-  }
-}
-
-KeptTensors Executor::TakeKept() const {
-  KeptTensors all;
-  for (const auto& [name, kept] : kept_) {
-    all.items.push_back({name, kept.tensor->spec(),
-                         kept.tensor->requires_grad(),
-                         AsTensor(kept.tensor)->storage()});
-  }
-  all.random = runner_.random();
-  all.next_handle = next_handle();
-  return all;
-}
-
-void Executor::RestoreKept(KeptTensors all) {
-  highest_handle_ = std::max<uint64_t>(all.next_handle, 1) - 1;
-  runner_.SetRandom(all.random);
-  for (KeptTensors::Item& item : all.items) {
-    auto tensor =
-        MakeRef<Tensor>(std::move(item.spec), std::move(item.storage));
-    if (item.requires_grad) tensor->SetLeafRequiresGrad(true);
-    const uint64_t handle = ++highest_handle_;
-    store_.Put(handle, tensor);
-    kept_[item.name] = {handle, std::move(tensor)};
-  }
-}
-
-void Executor::ListKept(v1::HelloReply* reply) const {
-  for (const auto& [name, kept] : kept_) {
-    v1::KeptTensor* tensor = reply->add_kept();
-    tensor->set_name(name);
-    tensor->set_handle(kept.handle);
-    SpecToProto(kept.tensor->spec(), tensor->mutable_spec());
-    tensor->set_requires_grad(kept.tensor->requires_grad());
   }
 }
 

@@ -34,6 +34,7 @@
 #include "server/exec/op_runner.h"
 #include "server/exec/profile_buffer.h"
 #include "server/exec/published_tensors.h"
+#include "server/exec/session_devices.h"
 #include "server/exec/shared_storages.h"
 #include "server/exec/tensor_store.h"
 #include "server/memory/caching_allocator.h"
@@ -65,11 +66,14 @@ class Executor {
     std::shared_ptr<MemoryAccount> account;  // whose memory it is; may be null
     uint64_t inline_limit_bytes = 1 << 20;
     StreamId stream = 0;  // the device's; the executor destroys it
+    // The daemon's others, in their order.
+    std::vector<Device*> further_devices;
     // The daemon's; null: of its own.
     std::shared_ptr<SharedStorages> shared;
     std::shared_ptr<PublishedTensors> names;
   };
-  // `device` and `sink` must outlive the executor.
+  // `device`, the session's home (session_devices.h), the others and `sink`
+  // must outlive the executor.
   Executor(Device* device, ReplySink* sink, Options options);
   ~Executor();
 
@@ -98,15 +102,19 @@ class Executor {
   // Reads whose bytes are still on their way from the device, and whether the
   // first of them has arrived: FinishReads answers it and those behind it.
   bool awaits_device() const { return !reads_.empty(); }
-  bool ReadArrived() const {
-    return !reads_.empty() && device_->PointPassed(reads_.front().point);
-  }
+  bool ReadArrived() const;
   void FinishReads();
   const CachingAllocator& memory() const { return memory_; }
+  // Any thread: memory on devices other than the first, by their numbers.
+  std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>>
+  further_memory() const {
+    return devices_.opened();
+  }
   // Any thread. What is held already stays.
   void set_memory_limit(uint64_t bytes) {
     memory_.set_limit_bytes(bytes);
     guard_.set_limit_bytes(bytes);
+    devices_.set_limit_bytes(bytes);
   }
 
   // A new client process takes over: drops every handle, lists what was kept
@@ -115,7 +123,7 @@ class Executor {
   void Reattach(bool local);
   void ListKept(v1::HelloReply* reply) const;
   // The same for the disk; and into a session without tensors.
-  KeptTensors TakeKept() const;
+  KeptTensors TakeKept();
   void RestoreKept(KeptTensors kept);
   CachingAllocator* allocator() { return &memory_; }
   // Frees everything: tensors, blocks, segments.
@@ -146,9 +154,9 @@ class Executor {
     bool calling = false;  // waits for the client's answer
   };
 
-  // A read that waits for the device to pass a point.
+  // A read that waits for the devices to pass points.
   struct WaitingRead {
-    uint64_t point = 0;
+    SessionDevices::Points points;
     v1::ReadResult result;    // without the bytes
     RefPtr<Storage> staging;  // null: a barrier
     size_t bytes = 0;
@@ -255,6 +263,8 @@ class Executor {
   Device* const device_;
   ReplySink* const sink_;
   void DropHandles();
+  // Gives what is kept for reuse back to the devices.
+  void ReleaseCached();
 
   const Options options_;
   bool local_;  // the client of now maps our memory
@@ -266,6 +276,7 @@ class Executor {
   std::shared_ptr<int> client_life_ = std::make_shared<int>();
   std::optional<HostStaging> staging_;  // where host code cannot see memory_
   CachingAllocator guard_;              // memory that the client does not see
+  SessionDevices devices_;
   OpRunner runner_;
   TensorStore store_;
   std::deque<WaitingRead> reads_;  // in the stream's order

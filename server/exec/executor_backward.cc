@@ -188,9 +188,19 @@ absl::Status Executor::StoreGradient(const v1::Backward::Target& target,
     full.Set("size", tensor->spec().shape);
     full.Set("fill_value", 0.0);
     full.Set("dtype", tensor->spec().dtype);
+    full.set_device(tensor->spec().device);
     absl::StatusOr<Values> zeros = runner_.Emit(full, {}, false, false);
     if (!zeros.ok()) return zeros.status();
     gradient = (*zeros)[0];
+  }
+  // What user code gave may be elsewhere.
+  if (gradient->spec().device != tensor->spec().device) {
+    Attrs move(&GetOp(OpId::to_device));
+    move.Set("device", int64_t{tensor->spec().device});
+    absl::StatusOr<Values> moved =
+        runner_.Emit(move, {&gradient, 1}, record, false);
+    if (!moved.ok()) return moved.status();
+    gradient = (*moved)[0];
   }
   const TensorStore::Entry* entry =
       target.accumulate() ? store_.Find(target.grad()) : nullptr;

@@ -27,8 +27,9 @@ absl::StatusOr<Value> Executor::Lend(uint64_t handle, uint64_t op_sequence) {
   FailurePtr failure;
   absl::StatusOr<Value> tensor = Resolve(handle, &failure);
   if (failure != nullptr) return failure->status;
+  if (!tensor.ok()) return tensor;
   // The borrower reads it on a stream of its own.
-  if (absl::Status s = device_->Synchronize(options_.stream); !s.ok()) return s;
+  if (absl::Status s = runner_.Synchronize(*tensor); !s.ok()) return s;
   return tensor;
 }
 
@@ -37,7 +38,8 @@ absl::StatusOr<Value> Executor::CopyInherited(const v1::Inherited& from,
   absl::StatusOr<Value> original = sink_->FindInherited(from);
   if (!original.ok()) return original.status();
   const TensorSpec& got = (*original)->spec();
-  if (got.dtype != spec.dtype || got.shape != spec.shape) {
+  if (got.dtype != spec.dtype || got.device != spec.device ||
+      got.shape != spec.shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("[fork] the tensor must be what the child takes it for. "
                      "Got ",
@@ -48,7 +50,7 @@ absl::StatusOr<Value> Executor::CopyInherited(const v1::Inherited& from,
   absl::Status status = runner_.Run(clone, {&*original, 1}, /*record=*/false,
                                     /*inplace=*/false, &copy);
   // The owner may free it, and write there, as soon as it is given back.
-  if (status.ok()) status = device_->Synchronize(options_.stream);
+  if (status.ok()) status = runner_.Synchronize(copy[0]);
   if (!status.ok()) return status;
   return std::move(copy[0]);
 }

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "ops/place_op.h"
 #include "proto/convert.h"
 #include "server/exec/executor.h"
 #include "server/exec/published_tensors.h"
@@ -202,6 +203,13 @@ absl::Status Executor::TakeStorages(const std::vector<Value>& tensors,
   std::set<const Storage*> counted;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const RefPtr<Storage>& storage = AsTensor(tensors[i])->storage();
+    if (DevicePlace(tensors[i]->spec().device) != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[publish] what is published with writable=True must be on the "
+          "first device. Got '",
+          version->items[i].key, "' ", tensors[i]->spec().ToString(), " in '",
+          version->name, "'"));
+    }
     if (storage->read_only() != nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("[publish] a tensor of '", *storage->read_only(),
@@ -229,8 +237,12 @@ absl::Status Executor::CopyTensors(const std::vector<Value>& tensors,
     auto& [copy, copied] = copies[{tensor.storage().get(), spec.offset,
                                    spec.shape, spec.strides, spec.dtype}];
     if (!copy) {
+      // Readers find it on the first device.
+      absl::StatusOr<Value> home = runner_.AtHome(tensors[i]);
       absl::StatusOr<RefPtr<Tensor>> made =
-          runner_.Copy(tensor, memory.get(), names_->stream());
+          home.ok()
+              ? runner_.Copy(*AsTensor(*home), memory.get(), names_->stream())
+              : home.status();
       if (!made.ok()) {
         return absl::Status(made.status().code(),
                             absl::StrCat("[publish] '", version->name,

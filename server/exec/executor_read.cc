@@ -4,6 +4,7 @@
 // Executor: the Read command. Where the host sees device memory a read waits
 // and copies. Elsewhere it enqueues the copy and is answered when that is done,
 // while the commands behind it go on.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -27,7 +28,7 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
       ListLost(*failure, &result);
     }
     WaitingRead barrier;
-    barrier.point = device_->RecordPoint(options_.stream);
+    barrier.points = devices_.RecordPoints();
     barrier.result = std::move(result);
     reads_.push_back(std::move(barrier));
     FinishReads();
@@ -129,6 +130,8 @@ absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
 absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
                                      v1::ReadResult* result) {
   absl::StatusOr<Value> gathered = Gathered(tensor);
+  // What goes to clients goes by way of the home device.
+  if (gathered.ok()) gathered = runner_.AtHome(*gathered);
   if (!gathered.ok()) return gathered.status();
   const Tensor* source = AsTensor(*gathered);
   const size_t bytes = source->spec().nbytes();
@@ -147,10 +150,18 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
     result->mutable_place()->set_bytes((*block)->bytes);
     AsTensor(tensor)->storage()->SetMirror(waiting.staging);
   }
-  waiting.point = device_->RecordPoint(options_.stream);
+  waiting.points = devices_.RecordPoints();
   waiting.result = std::move(*result);
   reads_.push_back(std::move(waiting));
   return absl::OkStatus();
+}
+
+bool Executor::ReadArrived() const {
+  if (reads_.empty()) return false;
+  const auto& points = reads_.front().points;
+  return std::all_of(points.begin(), points.end(), [](const auto& one) {
+    return one.first->PointPassed(one.second);
+  });
 }
 
 void Executor::FinishReads() {
@@ -163,7 +174,7 @@ void Executor::FinishReads() {
 
 void Executor::FinishRead(WaitingRead read) {
   v1::ReadResult& result = read.result;
-  absl::Status status = device_->StreamStatus(options_.stream);
+  absl::Status status = devices_.status();
   if (status.ok() && read.staging && !result.has_place()) {
     status = AddBytes({read.staging->data(), read.bytes}, &result);
   }

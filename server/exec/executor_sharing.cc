@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/place_op.h"
 #include "proto/convert.h"
 #include "server/exec/executor.h"
 
@@ -18,8 +19,10 @@ void Executor::ShareStorage(const v1::Read& read, const Value& tensor,
                             v1::ReadResult* result) {
   Storage* storage = AsTensor(tensor)->storage().get();
   // One that is another session's was shared by it.
-  const std::string& token =
-      shared_->Share(storage, owned_memory_, options_.user);
+  const int place = DevicePlace(tensor->spec().device);
+  const std::string& token = shared_->Share(
+      storage, place == 0 ? owned_memory_ : devices_.memory(place),
+      options_.user);
   if (read.hold()) shared_->Hold(token, this);
   result->set_data(token);
 }
@@ -48,6 +51,11 @@ absl::StatusOr<RefPtr<Tensor>> Executor::OpenShared(const v1::Open& open) {
   if (!spec.ok()) return spec.status();
   if (absl::Status s = CheckFits(*spec, storage->bytes()); !s.ok()) {
     return absl::Status(s.code(), absl::StrCat("[open] ", s.message()));
+  }
+  if (DevicePlace(spec->device) != storage->allocator()->place()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[open] the shared tensor is on the daemon's device ",
+        storage->allocator()->place(), ". Got ", spec->ToString()));
   }
   if (open.release_hold()) shared_->Release(open.token());
   // The session that made it may have a client that writes it at any time.

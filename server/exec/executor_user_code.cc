@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/convert.h"
 #include "server/exec/executor.h"
+#include "server/exec/protocol_error.h"
 
 namespace holdfast {
 namespace {
@@ -18,10 +19,6 @@ constexpr uint64_t kServerHandles = uint64_t{1} << 63;
 constexpr int kMaxTensors = 1 << 16;
 constexpr size_t kMaxHooks = 1 << 12;
 constexpr size_t kMaxNameBytes = 1024;
-
-absl::Status ProtocolError(absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("[protocol] ", message));
-}
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "ops/complex.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "ops/place_op.h"
 #include "proto/profile_clock.h"
 #include "server/exec/profile_buffer.h"
 
@@ -112,11 +113,6 @@ absl::Status CheckNotPublished(const OpSchema& op, const Value& value) {
       value->spec().ToString()));
 }
 
-bool SameLayout(const TensorSpec& a, const TensorSpec& b) {
-  return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
-         a.offset == b.offset;
-}
-
 // Nobody else sees this memory.
 bool Exclusive(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
@@ -129,10 +125,6 @@ std::array<OpCounters, kNumOps>& AllOpCounters() {
   static auto& counters = *new std::array<OpCounters, kNumOps>();
   return counters;
 }
-
-OpRunner::OpRunner(Device* device, StreamId stream, CachingAllocator* allocator,
-                   CachingAllocator* guard)
-    : device_(device), stream_(stream), allocator_(allocator), guard_(guard) {}
 
 absl::StatusOr<Values> OpRunner::Emit(const Attrs& attrs,
                                       absl::Span<const Value> inputs,
@@ -167,19 +159,12 @@ absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
   s = Run(Attrs(&GetOp(OpId::any)), nan, false, false, &any);
   if (!s.ok()) return s;
   bool found = false;
-  s = device_->CopyToHost(stream_, &found, AsTensor(any[0])->data(),
-                          sizeof(found));
+  absl::StatusOr<SessionDevice*> at = devices_->Find(value->spec().device);
+  if (!at.ok()) return at.status();
+  s = (*at)->device->CopyToHost((*at)->stream, &found, AsTensor(any[0])->data(),
+                                sizeof(found));
   if (!s.ok()) return s;
   return found;
-}
-
-absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(TensorSpec spec,
-                                                   CachingAllocator* allocator,
-                                                   StreamId owner) {
-  absl::StatusOr<MemoryBlock*> block =
-      allocator->Allocate(spec.nbytes(), owner);
-  if (!block.ok()) return block.status();
-  return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(allocator, *block));
 }
 
 absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
@@ -340,7 +325,8 @@ struct OpRunner::KernelInputs {
   absl::InlinedVector<RefPtr<Tensor>, 1> copies;
 };
 
-absl::Status OpRunner::CompleteSpecs(const Attrs& attrs,
+absl::Status OpRunner::CompleteSpecs(const SessionDevice& place,
+                                     const Attrs& attrs,
                                      const KernelInputs& inputs,
                                      OutputSpecs* specs) {
   absl::InlinedVector<int64_t*, 4> unknown;
@@ -350,8 +336,8 @@ absl::Status OpRunner::CompleteSpecs(const Attrs& attrs,
     }
   }
   absl::InlinedVector<int64_t, 4> sizes(unknown.size());
-  absl::Status s = device_->ComputeSizes(stream_, attrs, inputs.views,
-                                         absl::MakeSpan(sizes));
+  absl::Status s = place.device->ComputeSizes(place.stream, attrs, inputs.views,
+                                              absl::MakeSpan(sizes));
   if (!s.ok()) return s;
   for (size_t i = 0; i < unknown.size(); ++i) *unknown[i] = sizes[i];
   for (OutputSpec& out : *specs) {
@@ -368,10 +354,24 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
                                  absl::Span<const Value> inputs, bool inplace,
                                  OutputSpecs specs, Values* outputs) {
   const OpSchema& schema = attrs.schema();
+  if (ABSL_PREDICT_FALSE(schema.id == OpId::to_device) &&
+      DevicePlace(specs[0].spec.device) !=
+          DevicePlace(inputs[0]->spec().device)) {
+    absl::StatusOr<RefPtr<Tensor>> moved =
+        Move(*AsTensor(inputs[0]), specs[0].spec.device);
+    if (moved.ok()) outputs->push_back(*std::move(moved));
+    return moved.status();
+  }
+  int device = 0;
+  absl::StatusOr<SessionDevice*> found =
+      FindPlace(attrs, inputs, inplace, &device);
+  if (!found.ok()) return found.status();
+  const SessionDevice& place = **found;
   KernelInputs prepared;
-  absl::Status status = Prepare(attrs, inputs, inplace, &prepared);
+  absl::Status status =
+      Prepare(place, device, attrs, inputs, inplace, &prepared);
   if (status.ok() && schema.has(kDataShape)) {
-    status = CompleteSpecs(attrs, prepared, &specs);
+    status = CompleteSpecs(place, attrs, prepared, &specs);
   }
   if (!status.ok()) return status;
   Views views;
@@ -380,9 +380,9 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   } else {
     for (const OutputSpec& out : specs) {
       absl::StatusOr<RefPtr<Tensor>> tensor =
-          over_first_ && SameLayout(out.spec, inputs[0]->spec())
+          over_first_ && out.spec == inputs[0]->spec()
               ? MakeRef<Tensor>(out.spec, AsTensor(inputs[0])->storage())
-              : NewTensor(out.spec);
+              : NewTensorIn(out.spec, place.memory, place.stream);
       if (!tensor.ok()) {
         outputs->clear();
         return absl::Status(
@@ -397,7 +397,8 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   if (schema.has(kRandom) && !views.empty()) {
     philox_.offset += RandomCounters(*views[0].spec);
   }
-  status = device_->Launch(stream_, philox, attrs, prepared.views, views);
+  status =
+      place.device->Launch(place.stream, philox, attrs, prepared.views, views);
   if (!status.ok()) {
     outputs->clear();
     return status;
@@ -415,26 +416,14 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   return absl::OkStatus();
 }
 
-absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
-                                              CachingAllocator* allocator,
-                                              StreamId owner) {
-  Attrs clone(&GetOp(OpId::clone));
-  absl::StatusOr<RefPtr<Tensor>> copy =
-      NewTensor(ContiguousSpec(tensor.spec().dtype, tensor.spec().shape),
-                allocator, owner);
-  if (!copy.ok()) return copy.status();
-  const TensorView from = tensor.view(), to = (*copy)->view();
-  absl::Status s = device_->Launch(stream_, {}, clone, {&from, 1}, {&to, 1});
-  if (!s.ok()) return s;
-  return copy;
-}
-
-absl::Status OpRunner::Prepare(const Attrs& attrs,
+absl::Status OpRunner::Prepare(const SessionDevice& place, int device,
+                               const Attrs& attrs,
                                absl::Span<const Value> inputs, bool inplace,
                                KernelInputs* prepared) {
   const OpSchema& schema = attrs.schema();
   auto& [views, scalars, copies] = *prepared;
   scalars.reserve(inputs.size());  // views point into it
+  const bool several = devices_->several();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) {
       const OpParam& param = schema.params[schema.tensor_params[i]];
@@ -451,7 +440,15 @@ absl::Status OpRunner::Prepare(const Attrs& attrs,
       continue;
     }
     const Tensor& tensor = *AsTensor(inputs[i]);
-    const bool index = guard_ != nullptr && schema.has(kChecksData) &&
+    if (ABSL_PREDICT_FALSE(several && DevicePlace(tensor.spec().device) !=
+                                          DevicePlace(device))) {
+      absl::StatusOr<RefPtr<Tensor>> moved = Move(tensor, device);
+      if (!moved.ok()) return moved.status();
+      views.push_back((*moved)->view());
+      copies.push_back(*std::move(moved));
+      continue;
+    }
+    const bool index = place.guard != nullptr && schema.has(kChecksData) &&
                        !schema.has(kLoadsOnce) &&
                        IsIntegral(tensor.spec().dtype) && !(inplace && i == 0);
     const bool alias =
@@ -460,7 +457,7 @@ absl::Status OpRunner::Prepare(const Attrs& attrs,
         !(schema.has(kElementwise) && tensor.spec() == inputs[0]->spec());
     if (index || alias) {
       absl::StatusOr<RefPtr<Tensor>> copy =
-          Copy(tensor, index ? guard_ : allocator_, stream_);
+          Copy(tensor, index ? place.guard : place.memory, place.stream);
       if (!copy.ok()) return copy.status();
       views.push_back((*copy)->view());
       copies.push_back(*std::move(copy));

@@ -17,11 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "autograd/op_sink.h"
-#include "kernels/device.h"
 #include "ops/attrs.h"
 #include "ops/infer.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "server/exec/session_devices.h"
 #include "server/exec/tensor.h"
 #include "server/memory/caching_allocator.h"
 
@@ -55,14 +55,11 @@ class ProfileBuffer;
 
 class OpRunner final : public OpSink {
  public:
-  // `guard`: null, or memory that no client can see. A local client can write
-  // tensor memory at any time, so integers that kernels use as indices are
-  // copied there before they are checked. All pointers must outlive the runner.
-  // Everything runs on `stream`.
-  OpRunner(Device* device, StreamId stream, CachingAllocator* allocator,
-           CachingAllocator* guard);
+  // `devices` must outlive the runner. An op runs where its tensors are
+  // (ops/place_op.h), on the session's stream there.
+  explicit OpRunner(SessionDevices* devices) : devices_(devices) {}
   // From now on there is memory that some client can write.
-  void set_guard(CachingAllocator* guard) { guard_ = guard; }
+  void set_guard(CachingAllocator* guard) { devices_->home().guard = guard; }
 
   absl::StatusOr<Values> Emit(const Attrs& attrs,
                               absl::Span<const Value> inputs, bool record,
@@ -77,15 +74,19 @@ class OpRunner final : public OpSink {
   absl::Status Run(const Attrs& attrs, absl::Span<const Value> inputs,
                    bool record, bool inplace, Values* outputs);
 
-  // An uninitialised contiguous tensor.
-  absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec) {
-    return NewTensor(std::move(spec), allocator_, stream_);
-  }
+  // An uninitialised contiguous tensor on the spec's device.
+  absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec);
 
-  // A contiguous copy in a block for work on stream `owner`.
+  // A contiguous copy on the same device, in a block for work on stream
+  // `owner`.
   absl::StatusOr<RefPtr<Tensor>> Copy(const Tensor& tensor,
                                       CachingAllocator* allocator,
                                       StreamId owner);
+  // The tensor itself if it lies on the first device, else a contiguous copy
+  // there.
+  absl::StatusOr<Value> AtHome(const Value& tensor);
+  // Waits for the session's work on the tensor's device.
+  absl::Status Synchronize(const Value& tensor);
 
   absl::StatusOr<bool> HasNaN(const Value& value) override;
 
@@ -105,31 +106,35 @@ class OpRunner final : public OpSink {
   uint64_t ops_run() const { return ops_run_; }
 
  private:
-  absl::StatusOr<RefPtr<Tensor>> NewTensor(TensorSpec spec,
-                                           CachingAllocator* allocator,
-                                           StreamId owner);
+  static absl::StatusOr<RefPtr<Tensor>> NewTensorIn(TensorSpec spec,
+                                                    CachingAllocator* allocator,
+                                                    StreamId owner);
+  // A copy on another device; both streams wait for each other.
+  absl::StatusOr<RefPtr<Tensor>> Move(const Tensor& tensor, int device);
   absl::Status RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
                      bool record, bool inplace, Values* outputs);
   absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,
                        absl::Span<const Value> inputs, Values* outputs);
   absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
                          bool inplace, OutputSpecs specs, Values* outputs);
+  // Where the kernel runs.
+  absl::StatusOr<SessionDevice*> FindPlace(const Attrs& attrs,
+                                           absl::Span<const Value> inputs,
+                                           bool inplace, int* device);
   absl::Status CheckInplace(const Attrs& attrs, absl::Span<const Value> inputs,
                             bool record);
   // What a kernel sees of its inputs, and what keeps that alive.
   struct KernelInputs;
-  absl::Status Prepare(const Attrs& attrs, absl::Span<const Value> inputs,
+  absl::Status Prepare(const SessionDevice& place, int device,
+                       const Attrs& attrs, absl::Span<const Value> inputs,
                        bool inplace, KernelInputs* prepared);
   // Fills in the sizes of `specs` that only the data tells.
-  absl::Status CompleteSpecs(const Attrs& attrs, const KernelInputs& inputs,
-                             OutputSpecs* specs);
+  absl::Status CompleteSpecs(const SessionDevice& place, const Attrs& attrs,
+                             const KernelInputs& inputs, OutputSpecs* specs);
   // Draws the next op to time.
   void NoteDuration(int64_t nanoseconds, OpCounters* counters);
 
-  Device* const device_;
-  const StreamId stream_;
-  CachingAllocator* const allocator_;
-  CachingAllocator* guard_;
+  SessionDevices* const devices_;
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t pack_ = 0;

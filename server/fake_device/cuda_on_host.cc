@@ -105,6 +105,10 @@ class CudaOnHost final : public Device {
                     size_t bytes) override {
     return cpu_->Copy(0, kind, to, from, bytes);
   }
+  absl::Status CopyFrom(StreamId, void* to, Device*, StreamId, const void* from,
+                        size_t bytes) override {
+    return cpu_->CopyFrom(0, to, nullptr, 0, from, bytes);
+  }
   absl::Status CopyToHost(StreamId, void* host, const void* device,
                           size_t bytes) override {
     return cpu_->CopyToHost(0, host, device, bytes);

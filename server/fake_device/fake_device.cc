@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/number_operand.h"
 #include "kernels/owned_views.h"
 #include "ops/op_schema.h"
 #include "server/fake_device/fake_stream.h"
@@ -17,12 +18,18 @@ namespace {
 
 // Neither address space of the processor reaches so far: any use faults.
 constexpr uintptr_t kOffset = uintptr_t{1} << 62;
+constexpr int kIndexBit = 48;  // above it, the device's number
+constexpr uintptr_t kHostBits = (uintptr_t{1} << kIndexBit) - 1;
 
-void* ToDevice(void* host) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) ^ kOffset);
+void* ToDevice(void* host, int index) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) | kOffset |
+                                 uintptr_t(index) << kIndexBit);
 }
 void* ToHost(const void* device) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(device) ^ kOffset);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(device);
+  // Not a device's address: what comes of it is to fault as well.
+  if ((address & kOffset) == 0) return reinterpret_cast<void*>(kOffset);
+  return reinterpret_cast<void*>(address & kHostBits);
 }
 
 constexpr int kPointBits = 40;  // of a point's count; above it the stream
@@ -33,7 +40,7 @@ class FakeMemory final : public DeviceMemory {
 
   absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override {
     absl::StatusOr<MemorySegment> segment = memory_.AllocateSegment(bytes);
-    if (segment.ok()) segment->base = ToDevice(segment->base);
+    if (segment.ok()) segment->base = ToDevice(segment->base, device_->index());
     return segment;
   }
   void FreeSegment(const MemorySegment& segment) override {
@@ -58,8 +65,8 @@ class FakeMemory final : public DeviceMemory {
 }  // namespace
 
 FakeDevice::FakeDevice(absl::Duration lag, MakeExecutor executor,
-                       const Fuser* fuser)
-    : lag_(lag), make_executor_(executor), fuser_(fuser) {}
+                       const Fuser* fuser, int index)
+    : lag_(lag), make_executor_(executor), fuser_(fuser), index_(index) {}
 FakeDevice::~FakeDevice() = default;
 
 std::unique_ptr<DeviceMemory> FakeDevice::CreateMemory(bool) {
@@ -85,6 +92,24 @@ bool FakeDevice::IsPinned(const void* host, size_t bytes) {
   if (it == pinned_.begin()) return false;
   --it;
   return begin + bytes <= it->first + it->second;
+}
+
+absl::Status FakeDevice::CheckOwn(const void* address) const {
+  const uintptr_t high = reinterpret_cast<uintptr_t>(address) >> kIndexBit;
+  const uintptr_t own = kOffset >> kIndexBit | uintptr_t(index_);
+  if (high == own) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("[fake] device ", index_,
+                                          " uses memory of device ",
+                                          high & ~(kOffset >> kIndexBit)));
+}
+
+absl::Status FakeDevice::CheckOwn(absl::Span<const TensorView> views) const {
+  for (const TensorView& view : views) {
+    if (!view.present() || IsNumber(view)) continue;
+    absl::Status s = CheckOwn(view.data);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StreamId> FakeDevice::CreateStream() {
@@ -133,6 +158,8 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
         "[fake] one of ", break_on_, ": the device is lost. Connect again.")));
   }
   if (absl::Status s = health_.status(); !s.ok()) return s;
+  if (absl::Status s = CheckOwn(inputs); !s.ok()) return s;
+  if (absl::Status s = CheckOwn(outputs); !s.ok()) return s;
   const std::shared_ptr<FakeStream> on = Find(stream);
   auto in = std::make_shared<OwnedViews>(inputs, &ToHost);
   auto out = std::make_shared<OwnedViews>(outputs, &ToHost);
@@ -286,6 +313,28 @@ absl::Status FakeDevice::Copy(StreamId stream, CopyKind kind, void* to,
   }
   Find(stream)->Enqueue([to, from, bytes](Device&) {
     std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  });
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::CopyFrom(StreamId stream, void* to, Device* source,
+                                  StreamId source_stream, const void* from,
+                                  size_t bytes) {
+  FakeDevice* const other =
+      static_cast<FakeDevice*>(source->Opened(source_stream));
+  if (absl::Status s = CheckOwn(to); !s.ok()) return s;
+  if (absl::Status s = other->CheckOwn(from); !s.ok()) return s;
+  const std::shared_ptr<FakeStream> reader = Find(stream);
+  const std::shared_ptr<FakeStream> writer = other->Find(source_stream);
+  reader->Enqueue([to = ToHost(to), from = ToHost(from), bytes, writer,
+                   point = writer->enqueued()](Device&) {
+    writer->WaitFor(point);
+    std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  });
+  writer->Enqueue([reader, point = reader->enqueued()](Device&) {
+    reader->WaitFor(point);
     return absl::OkStatus();
   });
   return absl::OkStatus();

@@ -4,7 +4,8 @@
 // FakeDevice: an asynchronous device without hardware, for tests of all that
 // lies above a device. Each stream is a thread that runs the CPU's kernels some
 // time after they were launched. Its memory cannot be seen by the host: an
-// address is off by a constant that makes every use of it fault. What the
+// address is off by a constant that makes every use of it fault, and says which
+// device's it is. What the
 // device does not copy when it is told to (specs, attributes, numbers) it does
 // not see later, and what it does (pinned memory) it sees as it is then.
 // Thread-safety: as Device.
@@ -40,15 +41,15 @@ class FakeDevice final : public Device, public Recorder {
   // what a stream's kernels run on; without a `fuser` nothing is fused.
   using MakeExecutor = std::unique_ptr<Device> (*)();
   FakeDevice(absl::Duration lag, MakeExecutor executor,
-             const Fuser* fuser = nullptr);
+             const Fuser* fuser = nullptr, int index = 0);
   ~FakeDevice() override;
 
-  // The CPU's: programs meet nothing but its asynchrony.
-  absl::string_view name() const override { return "cpu"; }
+  // The CPU's unless told otherwise: programs meet nothing but its asynchrony.
+  absl::string_view name() const override { return name_; }
   std::string description() const override { return "fake device"; }
   // Figures that no other device has.
   DeviceProperties properties() const override {
-    return {"fake device", 0, 1, 2, 3, uint64_t{5} << 40};
+    return {"fake device", index_, 1, 2, 3, uint64_t{5} << 40};
   }
   uint64_t FreeBytes() const override { return uint64_t{4} << 40; }
   bool host_memory() const override { return false; }
@@ -82,6 +83,9 @@ class FakeDevice final : public Device, public Recorder {
   // ---- Device
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
                     size_t bytes) override;
+  absl::Status CopyFrom(StreamId stream, void* to, Device* source,
+                        StreamId source_stream, const void* from,
+                        size_t bytes) override;
   absl::Status CopyToHost(StreamId stream, void* host, const void* device,
                           size_t bytes) override;
 
@@ -92,6 +96,8 @@ class FakeDevice final : public Device, public Recorder {
   absl::Status Synchronize(StreamId stream) override;
 
   // ---- for tests
+  // "cuda": programs take it for a GPU. Before any use.
+  void set_name(std::string name) { name_ = std::move(name); }
   // The device is lost when this op is launched, as a GPU after an illegal
   // memory access, and `told` hears of it.
   void BreakOn(std::string op, DeviceHealth::OnLost told) {
@@ -110,17 +116,23 @@ class FakeDevice final : public Device, public Recorder {
   // ---- for its memory
   // Waits for every stream.
   void SynchronizeAll();
+  int index() const { return index_; }
 
  private:
   // Never null: work on a stream that was destroyed is a mistake of ours.
   std::shared_ptr<FakeStream> Find(StreamId stream);
   bool IsPinned(const void* host, size_t bytes);
+  // An error: the address is of another device.
+  absl::Status CheckOwn(const void* address) const;
+  absl::Status CheckOwn(absl::Span<const TensorView> views) const;
   // Takes the task if the stream makes a recording.
   bool Note(StreamId stream, const OpSchema& op, FakeStream::Task* task);
 
   const absl::Duration lag_;
   const MakeExecutor make_executor_;
   const Fuser* const fuser_;
+  const int index_;
+  std::string name_ = "cpu";
   std::string break_on_;
   std::string unrecordable_;
   DeviceHealth health_;

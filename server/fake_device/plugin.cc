@@ -5,7 +5,8 @@
 // tests: holdfastd --device=fake. $HOLDFAST_FAKE_LAG_US: microseconds that
 // work waits before it begins. $HOLDFAST_FAKE_KERNELS: cpu, or cuda for the
 // CUDA kernels' sources compiled for the host. $HOLDFAST_FAKE_BREAK_ON: the op
-// that the device does not survive.
+// that the device does not survive. $HOLDFAST_FAKE_NAME: cpu, or cuda for what
+// programs take for GPUs.
 #include <stdlib.h>
 
 #include <memory>
@@ -23,11 +24,15 @@ namespace {
 
 std::unique_ptr<Device> NewCpu() { return NewCpuDevice(1); }
 
+constexpr int kDevices = 3;
+
+absl::StatusOr<int> Count() { return kDevices; }
+
 absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
-  if (options.index != 0) {
-    return absl::NotFoundError(
-        absl::StrCat("[device] there is one fake device, of index 0. Got ",
-                     options.index, "."));
+  if (options.index >= kDevices) {
+    return absl::NotFoundError(absl::StrCat(
+        "[device] there are ", kDevices, " fake devices, counted from 0. Got ",
+        options.index, "."));
   }
   int lag = 20;
   const char* wish = getenv("HOLDFAST_FAKE_LAG_US");
@@ -44,9 +49,10 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
         "'."));
   }
   const bool cuda = chosen == "cuda";
-  auto device = std::make_unique<FakeDevice>(absl::Microseconds(lag),
-                                             cuda ? &NewCudaOnHost : &NewCpu,
-                                             cuda ? &kFuserOnHost : nullptr);
+  auto device = std::make_unique<FakeDevice>(
+      absl::Microseconds(lag), cuda ? &NewCudaOnHost : &NewCpu,
+      cuda ? &kFuserOnHost : nullptr, options.index);
+  if (const char* name = getenv("HOLDFAST_FAKE_NAME")) device->set_name(name);
   const char* deadly = getenv("HOLDFAST_FAKE_BREAK_ON");
   if (deadly != nullptr) device->BreakOn(deadly, options.on_lost);
   Recorder* const recorder = device.get();
@@ -59,6 +65,6 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
 extern "C" const holdfast::DevicePlugin* holdfast_device_plugin() {
   static const holdfast::DevicePlugin plugin = {
       holdfast::kDevicePluginVersion, "fake", holdfast::OpTableFingerprint(),
-      &holdfast::Open};
+      &holdfast::Count, &holdfast::Open};
   return &plugin;
 }

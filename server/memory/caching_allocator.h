@@ -120,6 +120,10 @@ class CachingAllocator {
   // What is held already stays.
   void set_limit_bytes(size_t bytes) { limit_bytes_ = bytes; }
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
+  // Which of the daemon's devices the memory is of, counted from 0. Set before
+  // any use.
+  int place() const { return place_; }
+  void set_place(int place) { place_ = place; }
 
  private:
   // Small blocks freed are binned by exact size: reuse costs a few
@@ -166,6 +170,7 @@ class CachingAllocator {
   std::unique_ptr<DeviceMemory> memory_;
   std::atomic<size_t> limit_bytes_;
   const StreamId home_;
+  int place_ = 0;
   const std::shared_ptr<MemoryAccount> account_;
   std::map<uint64_t, SegmentRecord> segments_;
   std::map<PoolKey, Pool> pools_;

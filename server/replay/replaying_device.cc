@@ -161,6 +161,21 @@ absl::Status ReplayingDevice::Copy(StreamId stream, CopyKind kind, void* to,
   return device_->Copy(stream, kind, to, from, bytes);
 }
 
+absl::Status ReplayingDevice::CopyFrom(StreamId stream, void* to,
+                                       Device* source, StreamId source_stream,
+                                       const void* from, size_t bytes) {
+  Device* const opened = source->Opened(source_stream);
+  std::lock_guard<std::mutex> lock(mutex_);
+  Cut(stream);
+  return device_->CopyFrom(stream, to, opened, source_stream, from, bytes);
+}
+
+Device* ReplayingDevice::Opened(StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Cut(stream);
+  return device_->Opened(stream);
+}
+
 absl::Status ReplayingDevice::CopyToHost(StreamId stream, void* host,
                                          const void* device, size_t bytes) {
   {

@@ -68,6 +68,10 @@ class ReplayingDevice final : public Device {
                             absl::Span<int64_t> sizes) override;
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,
                     size_t bytes) override;
+  absl::Status CopyFrom(StreamId stream, void* to, Device* source,
+                        StreamId source_stream, const void* from,
+                        size_t bytes) override;
+  Device* Opened(StreamId stream) override;
   absl::Status CopyToHost(StreamId stream, void* host, const void* device,
                           size_t bytes) override;
 

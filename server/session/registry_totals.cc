@@ -55,7 +55,8 @@ SessionTotals SessionRegistry::Totals() {
 absl::Status SessionRegistry::CheckOpen() const {
   if (shut_down_) return absl::UnavailableError("the daemon is shutting down");
   // Before the daemon has got round to it, sessions would only be ended again.
-  const absl::Status lost = device_->health();
+  absl::Status lost = device_->health();
+  for (const Device* device : further_devices_) lost.Update(device->health());
   if (lost.ok()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "the daemon starts again, for its device is lost: ", lost.message()));

@@ -76,6 +76,7 @@ Session::Session(Device* device, Options options)
   exec.account = options_.account;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
   exec.stream = options_.stream;
+  exec.further_devices = options_.further_devices;
   exec.shared = options_.shared;
   exec.names = options_.names;
   executor_ =
@@ -117,13 +118,7 @@ v1::SessionStats Session::Stats() const {
   stats.set_client(options_.client);
   stats.set_transport(transport_.load());
   stats.set_connected(connected());
-  const MemoryStats memory = executor_->memory().stats();
-  stats.set_bytes_in_use(memory.in_use);
-  stats.set_bytes_cached(memory.cached);
-  stats.set_peak_bytes_in_use(memory.peak_in_use);
-  stats.set_peak_bytes_held(memory.peak_held);
-  stats.set_allocations(memory.allocations);
-  stats.set_segments(memory.segments);
+  TellMemory(&stats);
   stats.set_tensors(tensors_.load(std::memory_order_relaxed));
   stats.set_op_sequence(op_sequence_.load(std::memory_order_relaxed));
   stats.set_ops(ops_.load(std::memory_order_relaxed));
@@ -434,7 +429,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   ListSaved(reply);
 }
 
-KeptTensors Session::TakeKept() const {
+KeptTensors Session::TakeKept() {
   KeptTensors kept = executor_->TakeKept();
   kept.session = options_.name;
   kept.user = options_.user;

@@ -51,6 +51,7 @@ class Session : public std::enable_shared_from_this<Session>,
     std::function<std::shared_ptr<Session>(const std::string& token)>
         find_session;
     StreamId stream = 0;  // of Device::CreateStream; the session destroys it
+    std::vector<Device*> further_devices;    // see Executor::Options
     std::shared_ptr<SharedStorages> shared;  // see Executor::Options
     // One for all sessions of a user; null: the session has its own.
     std::shared_ptr<UserShare> user_share;
@@ -86,9 +87,14 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::StatusOr<SharedBytes> FindDownload(uint64_t id);
   void DropDownload(uint64_t id);
 
-  v1::SessionStats Stats() const;
-  // Where its tensors lie.
+  // Where its tensors lie, on the first device.
   CachingAllocator* memory() { return executor_->allocator(); }
+
+  v1::SessionStats Stats() const;
+  // ---- session_memory.cc
+  void TellMemory(v1::SessionStats* stats) const;
+  // Block by block.
+  void ListMemory(v1::SessionStats* stats) const;
 
   // What the peer that has it showed (Peer::credential).
   std::string credential() const;
@@ -131,7 +137,7 @@ class Session : public std::enable_shared_from_this<Session>,
   void FillHello(const v1::HelloRequest& request, bool attach, bool local,
                  v1::HelloReply* reply);
   // What it keeps for the next client, and all of it back in a new session.
-  KeptTensors TakeKept() const;
+  KeptTensors TakeKept();
   void RestoreKept(KeptTensors kept);
   // The client goes and leaves the session behind: what it sent before has its
   // turns, until `deadline`, then the connection is dropped. False if that was

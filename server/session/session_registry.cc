@@ -80,6 +80,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   reply.set_server(kServerName);
   reply.set_device(std::string(device_->name()));
   reply.set_device_memory(!device_->host_memory());
+  reply.set_devices(1 + static_cast<uint32_t>(further_devices_.size()));
   reply.set_op_fingerprint(OpTableFingerprint());
   if (request.op_fingerprint() != OpTableFingerprint()) {
     for (const OpSchema& op : AllOps()) {
@@ -209,6 +210,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
         return FindByToken(token, user);
       };
   options.stream = *stream;
+  options.further_devices = further_devices_;
   options.shared = shared_;
   options.names = names_;
   auto session = std::make_shared<Session>(device_, std::move(options));

@@ -71,6 +71,9 @@ class SessionRegistry {
   SessionRegistry(Device* device, Worker* worker, ServerLimits limits,
                   std::shared_ptr<Authenticator> trust = nullptr);
   ~SessionRegistry();
+  // Another one that sessions may use, of the same kind; before the first
+  // session. It must outlive the registry.
+  void AddDevice(Device* device) { further_devices_.push_back(device); }
 
   struct Welcome {
     std::shared_ptr<Session> session;
@@ -200,6 +203,7 @@ class SessionRegistry {
   void ApplyLimits();
 
   Device* const device_;
+  std::vector<Device*> further_devices_;
   Worker* const worker_;
   const std::shared_ptr<SharedStorages> shared_;
   const std::shared_ptr<PublishedTensors> names_;

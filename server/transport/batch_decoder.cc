@@ -116,6 +116,10 @@ bool DecodeOp(Cursor cursor, v1::OpCall* op) {
         if (!cursor.Varint(&value)) return false;
         op->set_inplace(value != 0);
         break;
+      case VarintTag(v1::OpCall::kDeviceFieldNumber):
+        if (!cursor.Varint(&value)) return false;
+        op->set_device(static_cast<uint32_t>(value));
+        break;
       case BytesTag(v1::OpCall::kRandomFieldNumber): {
         Cursor random(nullptr, nullptr);
         // A second one would be merged into the first.

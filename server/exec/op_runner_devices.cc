@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpRunner: on which device an op runs, and tensors that come from another one.
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/container/inlined_vector.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
+#include "ops/place_op.h"
+#include "server/exec/op_runner.h"
+
+namespace holdfast {
+absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensorIn(
+    TensorSpec spec, CachingAllocator* allocator, StreamId owner) {
+  absl::StatusOr<MemoryBlock*> block =
+      allocator->Allocate(spec.nbytes(), owner);
+  if (!block.ok()) return block.status();
+  return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(allocator, *block));
+}
+
+absl::StatusOr<RefPtr<Tensor>> OpRunner::NewTensor(TensorSpec spec) {
+  absl::StatusOr<SessionDevice*> at = devices_->Find(spec.device);
+  if (!at.ok()) return at.status();
+  return NewTensorIn(std::move(spec), (*at)->memory, (*at)->stream);
+}
+
+absl::StatusOr<SessionDevice*> OpRunner::FindPlace(
+    const Attrs& attrs, absl::Span<const Value> inputs, bool inplace,
+    int* device) {
+  if (ABSL_PREDICT_TRUE(!devices_->several() && !inputs.empty())) {
+    return &devices_->home();
+  }
+  absl::InlinedVector<const TensorSpec*, 4> specs;
+  for (const Value& input : inputs) {
+    specs.push_back(input ? &input->spec() : nullptr);
+  }
+  if (absl::Status s = PlaceOp(attrs, specs, inplace, device); !s.ok()) {
+    return s;
+  }
+  return devices_->Find(*device);
+}
+
+absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
+                                              CachingAllocator* allocator,
+                                              StreamId owner) {
+  absl::StatusOr<SessionDevice*> at = devices_->Find(tensor.spec().device);
+  if (!at.ok()) return at.status();
+  Attrs clone(&GetOp(OpId::clone));
+  absl::StatusOr<RefPtr<Tensor>> copy =
+      NewTensorIn(ContiguousLike(tensor.spec()), allocator, owner);
+  if (!copy.ok()) return copy.status();
+  const TensorView from = tensor.view(), to = (*copy)->view();
+  absl::Status s =
+      (*at)->device->Launch((*at)->stream, {}, clone, {&from, 1}, {&to, 1});
+  if (!s.ok()) return s;
+  return copy;
+}
+
+absl::StatusOr<RefPtr<Tensor>> OpRunner::Move(const Tensor& tensor,
+                                              int device) {
+  absl::StatusOr<SessionDevice*> from = devices_->Find(tensor.spec().device);
+  if (!from.ok()) return from.status();
+  absl::StatusOr<SessionDevice*> to = devices_->Find(device);
+  if (!to.ok()) return to.status();
+  RefPtr<Tensor> whole;  // until the source's stream has passed the copy
+  const Tensor* source = &tensor;
+  if (!tensor.spec().contiguous()) {
+    absl::StatusOr<RefPtr<Tensor>> made =
+        Copy(tensor, (*from)->memory, (*from)->stream);
+    if (!made.ok()) return made.status();
+    whole = *std::move(made);
+    source = whole.get();
+  }
+  TensorSpec spec = ContiguousLike(tensor.spec());
+  spec.device = static_cast<int8_t>(device);
+  absl::StatusOr<RefPtr<Tensor>> moved =
+      NewTensorIn(std::move(spec), (*to)->memory, (*to)->stream);
+  if (!moved.ok()) return moved.status();
+  absl::Status s = (*to)->device->CopyFrom(
+      (*to)->stream, (*moved)->data(), (*from)->device, (*from)->stream,
+      source->data(), source->spec().nbytes());
+  if (!s.ok()) return s;
+  return moved;
+}
+
+absl::StatusOr<Value> OpRunner::AtHome(const Value& tensor) {
+  constexpr int kFirst = 1;
+  if (ABSL_PREDICT_TRUE(DevicePlace(tensor->spec().device) == 0)) return tensor;
+  absl::StatusOr<RefPtr<Tensor>> moved = Move(*AsTensor(tensor), kFirst);
+  if (!moved.ok()) return moved.status();
+  return Value(*std::move(moved));
+}
+
+absl::Status OpRunner::Synchronize(const Value& tensor) {
+  absl::StatusOr<SessionDevice*> at = devices_->Find(tensor->spec().device);
+  if (!at.ok()) return at.status();
+  return (*at)->device->Synchronize((*at)->stream);
+}
+
+}  // namespace holdfast

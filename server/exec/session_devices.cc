@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exec/session_devices.h"
+
+#include "absl/strings/str_cat.h"
+#include "ops/place_op.h"
+
+namespace holdfast {
+
+SessionDevices::SessionDevices(SessionDevice home, std::vector<Device*> further,
+                               size_t limit_bytes,
+                               std::shared_ptr<MemoryAccount> account)
+    : home_(home),
+      further_(std::move(further)),
+      account_(std::move(account)),
+      limit_bytes_(limit_bytes) {}
+
+SessionDevices::~SessionDevices() {
+  for (auto& [number, one] : opened_) {
+    one.device.device->DestroyStream(one.device.stream);
+  }
+}
+
+absl::StatusOr<SessionDevice*> SessionDevices::Find(int device) {
+  if (device == 0) return &home_;
+  const bool none = home_.device->name() == "cpu";
+  const int place = DevicePlace(device);
+  const int count = none ? 0 : 1 + static_cast<int>(further_.size());
+  if (place >= count) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "[device] the daemon has ", count, count == 1 ? " GPU" : " GPUs",
+        ", counted from 0. Got ", DeviceText(device),
+        none ? "" : ". Start it with more: holdfastd --device=cuda:all"));
+  }
+  if (place == 0) return &home_;
+  auto it = opened_.find(place);
+  if (it == opened_.end()) {
+    if (absl::Status s = Open(place); !s.ok()) return s;
+    it = opened_.find(place);
+  }
+  return &it->second.device;
+}
+
+absl::Status SessionDevices::Open(int place) {
+  Device* const found = further_[place - 1];
+  absl::StatusOr<StreamId> stream = found->CreateStream();
+  if (!stream.ok()) return stream.status();
+  found->SetNumerics(*stream, numerics_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  Further further;
+  further.memory = std::make_shared<CachingAllocator>(
+      found->CreateMemory(/*shared=*/false), limit_bytes_, *stream, account_);
+  further.memory->set_place(place);
+  further.device = {found, *stream, further.memory.get(), nullptr};
+  opened_.emplace(place, std::move(further));
+  return absl::OkStatus();
+}
+
+std::shared_ptr<CachingAllocator> SessionDevices::memory(int place) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = opened_.find(place);
+  return it == opened_.end() ? nullptr : it->second.memory;
+}
+
+std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>>
+SessionDevices::opened() const {
+  std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>> all;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [number, one] : opened_) {
+    all.emplace_back(number, one.memory);
+  }
+  return all;
+}
+
+SessionDevices::Points SessionDevices::RecordPoints() {
+  Points points = {{home_.device, home_.device->RecordPoint(home_.stream)}};
+  for (auto& [number, one] : opened_) {
+    const SessionDevice& at = one.device;
+    points.emplace_back(at.device, at.device->RecordPoint(at.stream));
+  }
+  return points;
+}
+
+absl::Status SessionDevices::status() {
+  absl::Status first = home_.device->StreamStatus(home_.stream);
+  for (auto& [number, one] : opened_) {
+    absl::Status status = one.device.device->StreamStatus(one.device.stream);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+void SessionDevices::SetNumerics(const Numerics& numerics) {
+  numerics_ = numerics;
+  home_.device->SetNumerics(home_.stream, numerics);
+  for (auto& [number, one] : opened_) {
+    one.device.device->SetNumerics(one.device.stream, numerics);
+  }
+}
+
+void SessionDevices::set_limit_bytes(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  limit_bytes_ = bytes;
+  for (auto& [number, one] : opened_) one.memory->set_limit_bytes(bytes);
+}
+
+void SessionDevices::ReleaseCached() {
+  for (const auto& [number, memory] : opened()) memory->ReleaseCached();
+}
+
+void SessionDevices::ResetPeak() {
+  for (const auto& [number, memory] : opened()) memory->ResetPeak();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SessionDevices: the daemon's devices as one session uses them: on each a
+// stream and memory of its own. The first is the session's home, where what it
+// exchanges with clients and with other sessions lies, and tensors of "cpu"
+// (ops/place_op.h). Another one costs nothing until an op needs it.
+// Thread-safety: Find and home on the worker thread only, the rest from any.
+#ifndef HOLDFAST_SERVER_EXEC_SESSION_DEVICES_H_
+#define HOLDFAST_SERVER_EXEC_SESSION_DEVICES_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/device.h"
+#include "server/memory/caching_allocator.h"
+
+namespace holdfast {
+
+struct SessionDevice {
+  Device* device = nullptr;
+  StreamId stream = 0;
+  CachingAllocator* memory = nullptr;
+  // Null, or memory that no client can see. A local client can write tensor
+  // memory at any time, so integers that kernels use as indices are copied
+  // there before they are checked.
+  CachingAllocator* guard = nullptr;
+};
+
+class SessionDevices {
+ public:
+  // `home` stays its owner's. The devices must outlive this.
+  SessionDevices(SessionDevice home, std::vector<Device*> further,
+                 size_t limit_bytes, std::shared_ptr<MemoryAccount> account);
+  ~SessionDevices();
+
+  bool several() const { return !further_.empty(); }
+  SessionDevice& home() { return home_; }
+  // Where tensors of the device lie; OutOfRange where the daemon has none.
+  absl::StatusOr<SessionDevice*> Find(int device);
+  // Of a place (DevicePlace) but home that was used; null: none.
+  std::shared_ptr<CachingAllocator> memory(int place) const;
+  // Those that were used, home aside, by their places.
+  std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>> opened() const;
+
+  // A point of each stream (Device::RecordPoint).
+  using Points = std::vector<std::pair<Device*, uint64_t>>;
+  Points RecordPoints();
+  // The first error of a stream (Device::StreamStatus). Does not wait.
+  absl::Status status();
+  void SetNumerics(const Numerics& numerics);
+  void set_limit_bytes(size_t bytes);
+  // Gives what home does not use of its memory back to the devices.
+  void ReleaseCached();
+  void ResetPeak();
+
+ private:
+  struct Further {
+    SessionDevice device;
+    std::shared_ptr<CachingAllocator> memory;
+  };
+  absl::Status Open(int place);
+
+  SessionDevice home_;
+  const std::vector<Device*> further_;
+  const std::shared_ptr<MemoryAccount> account_;
+  Numerics numerics_;         // worker thread
+  mutable std::mutex mutex_;  // guards what follows
+  size_t limit_bytes_;
+  // By place; changed by the worker thread alone.
+  std::map<int, Further> opened_;
+};
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_EXEC_SESSION_DEVICES_H_
