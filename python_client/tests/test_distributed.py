@@ -87,7 +87,7 @@ def test_wrappers_call_their_module(group):
     assert nn.parallel.data_parallel(layer, (x,)).tolist() == expected
     with pytest.raises(AssertionError, match="names a GPU"):
         nn.parallel.DistributedDataParallel(layer, device_ids=[0])
-    with pytest.raises(errors.UnsupportedError, match="several devices"):
+    with pytest.raises(AssertionError, match="names a GPU"):
         nn.parallel.DistributedDataParallel(layer, device_ids=[0, 1])
     outputs = nn.parallel.parallel_apply([layer, layer], [x, (x,)])
     assert nn.parallel.gather(outputs, "cpu").tolist() == expected * 2

@@ -8,7 +8,8 @@ import contextlib
 from holdfast import distributed
 
 from ..module import Module
-from .data_parallel import check_one
+from .data_parallel import need_gpus
+from .scatter_gather import scatter_kwargs
 
 __all__ = ["DistributedDataParallel"]
 
@@ -45,7 +46,12 @@ class DistributedDataParallel(Module):
                 "DistributedDataParallel is not needed when a module doesn't have any "
                 "parameters that require a gradient."
             )
-        check_one(device_ids, "DistributedDataParallel")
+        need_gpus(device_ids, "DistributedDataParallel")
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError(
+                "device_ids can only be None or contain a single element. Got "
+                f"device_ids={list(device_ids)}; DataParallel uses several GPUs."
+            )
         self.module = module
         self.device_ids = device_ids
         self.dim = dim
@@ -55,6 +61,9 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
 
     def forward(self, *inputs, **kwargs):
+        if self.device_ids:
+            moved = scatter_kwargs(inputs, kwargs, self.device_ids, self.dim)
+            (inputs,), (kwargs,) = moved if moved[0] else (((),), ({},))
         return self.module(*inputs, **kwargs)
 
     @contextlib.contextmanager
