@@ -7,13 +7,18 @@ from holdfast import _C
 
 
 class device:
-    """`device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`."""
+    """`device("cpu")`, `device("cuda", 0)`, `device("cuda:0")` or `device(0)`.
+
+    `with device("cuda"):` makes tensors there that are made without device=.
+    """
 
     __slots__ = ("type", "index")
 
     def __init__(self, type, index=None):
         if isinstance(type, device):
             type, index = type.type, type.index if index is None else index
+        if isinstance(type, int) and not isinstance(type, bool) and type >= 0:
+            type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): expected a str, not {type!r}")
         name, colon, number = type.partition(":")
@@ -47,8 +52,26 @@ class device:
     def __reduce__(self):
         return device, (self.type, self.index)
 
+    def __enter__(self):
+        _entered.append(_C.default_device())
+        try:
+            _C.set_default_device(self)
+        except BaseException:
+            _entered.pop()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        _C.set_default_device(device_of_number(_entered.pop()))
+
 
 _devices = {}
+_entered = []  # the defaults before each `with device(...)`
+
+
+def device_of_number(number):
+    """The device that the C++ client calls so: 0 the CPU, 1 the first GPU."""
+    return device("cuda", number - 1) if number else device("cpu")
 
 
 def _device_of(tensor):
@@ -60,5 +83,5 @@ def _device_of(tensor):
 
 
 _C.Tensor.device = property(_device_of, doc="Where the tensor lives.")
-_C.Tensor.is_cuda = property(lambda self: self._device_name.startswith("cuda"))
-_C.Tensor.is_cpu = property(lambda self: self._device_name == "cpu")
+_C.Tensor.is_cuda = property(lambda self: self._device_number > 0)
+_C.Tensor.is_cpu = property(lambda self: self._device_number == 0)

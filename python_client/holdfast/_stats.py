@@ -17,6 +17,16 @@ _SEGMENT = {
     4: ("block_bytes", list),
     5: ("block_requested", list),
     6: ("block_states", list),
+    7: ("device", int),
+}
+_DEVICE_MEMORY = {
+    1: ("device", int),
+    2: ("bytes_in_use", int),
+    3: ("bytes_cached", int),
+    4: ("peak_bytes_in_use", int),
+    5: ("peak_bytes_held", int),
+    6: ("allocations", int),
+    7: ("segments", int),
 }
 _SESSION = {
     1: ("id", int),
@@ -39,6 +49,7 @@ _SESSION = {
     31: ("allocations", int),
     32: ("segments", int),
     33: ("memory", _SEGMENT),
+    34: ("devices", _DEVICE_MEMORY),
 }
 _DEVICE = {
     1: ("name", str),

@@ -28,7 +28,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     count = input.size(-1)
     size = count + builtins.abs(offset)
     shape = (*input.shape[:-1], size, size)
-    result = _ops.full(shape, 0, dtype=input.dtype)
+    result = _ops.full(shape, 0, dtype=input.dtype, device=input.device)
     down, right = builtins.max(-offset, 0), builtins.max(offset, 0)
     rows = _ops.arange(down, down + count)
     columns = _ops.arange(right, right + count)
@@ -265,7 +265,7 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return _ops.empty((0,), dtype=input.dtype)
+        return _ops.empty((0,), dtype=input.dtype, device=input.device)
     if r == 1:
         return _ops.unsqueeze(input, 1)
     order = _ops.le if with_replacement else _ops.lt

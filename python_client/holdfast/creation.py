@@ -46,6 +46,18 @@ def _ignore(name, arguments):
             raise TypeError(f"{name}() got an unexpected keyword argument '{argument}'")
 
 
+def _device_of(tensor):
+    """The tensor's device, for device=; None where that says the same."""
+    number = tensor._device_number
+    return None if number == _C.default_device() else tensor.device
+
+
+def _with_device(tensor, options):
+    if options.get("device") is None:
+        options["device"] = _device_of(tensor)
+    return options
+
+
 def _like(name, fill):
     def like(input, *, dtype=None, requires_grad=False, device=None, **ignored):
         _ignore(name, ignored)
@@ -53,7 +65,7 @@ def _like(name, fill):
             tuple(input.shape),
             dtype=dtype or input.dtype,
             requires_grad=requires_grad,
-            device=device,
+            device=_device_of(input) if device is None else device,
         )
 
     like.__name__ = like.__qualname__ = name
@@ -73,6 +85,7 @@ _like("randn_like", _ops.randn)
 def full_like(input, fill_value, *, dtype=None, **options):
     """full() with the size and type of input."""
     options.pop("memory_format", None)
+    _with_device(input, options)
     return _ops.full(
         tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options
     )
@@ -86,9 +99,11 @@ def arange(start=None, end=None, step=1, *, dtype=None, requires_grad=False, **o
     if end is None:
         raise TypeError("arange() missing required argument: 'end'")
     start = 0 if start is None else start
-    _C.check_device(options.pop("device", None))
+    device = options.pop("device", None)
     _ignore("arange", options)
-    result = _ops.arange(_number(start), _number(end), _number(step), dtype=dtype)
+    result = _ops.arange(
+        _number(start), _number(end), _number(step), dtype=dtype, device=device
+    )
     return _marked(result, requires_grad)
 
 
@@ -99,16 +114,17 @@ def _number(value):
 @function(out=True)
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
     """steps evenly spaced values from start to end, both included."""
-    _C.check_device(options.pop("device", None))
+    device = options.pop("device", None)
     _ignore("linspace", options)
     start, end = float(start), float(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if steps < 2:
-        return _marked(_ops.full((steps,), start, dtype=dtype), requires_grad)
+        few = _ops.full((steps,), start, dtype=dtype, device=device)
+        return _marked(few, requires_grad)
     # Each half is counted from its own end, so that both ends are exact.
     step = (end - start) / (steps - 1)
-    index = _ops.arange(0, steps, 1, dtype=_C.float64)
+    index = _ops.arange(0, steps, 1, dtype=_C.float64, device=device)
     result = _ops.where(
         index < steps / 2, index * step + start, (index - (steps - 1)) * step + end
     )
@@ -142,9 +158,11 @@ def randint(
         if value is None:
             raise TypeError(f"randint() missing required argument: '{name}'")
     low = 0 if low is None else low
-    _C.check_device(options.pop("device", None))
+    device = options.pop("device", None)
     _ignore("randint", options)
-    result = _ops.randint(low, high, size, dtype=dtype, generator=generator)
+    result = _ops.randint(
+        low, high, size, dtype=dtype, generator=generator, device=device
+    )
     return _marked(result, requires_grad)
 
 
@@ -154,6 +172,7 @@ def randint_like(input, low=None, high=None, *, dtype=None, **options):
     if high is None:
         low, high = 0, low  # randint_like(input, high)
     options.pop("memory_format", None)
+    _with_device(input, options)
     return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, **options)
 
 
@@ -216,19 +235,22 @@ def meshgrid(*tensors, indexing="ij"):
 
 @method
 def new_zeros(self, *size, dtype=None, **options):
-    """zeros() of this tensor's type."""
+    """zeros() of this tensor's type, on its device."""
+    _with_device(self, options)
     return zeros(*size, dtype=dtype or self.dtype, **options)
 
 
 @method
 def new_ones(self, *size, dtype=None, **options):
-    """ones() of this tensor's type."""
+    """ones() of this tensor's type, on its device."""
+    _with_device(self, options)
     return ones(*size, dtype=dtype or self.dtype, **options)
 
 
 @method
 def new_empty(self, *size, dtype=None, **options):
-    """empty() of this tensor's type."""
+    """empty() of this tensor's type, on its device."""
+    _with_device(self, options)
     return _ops.empty(_sizes(size), dtype=dtype or self.dtype, **options)
 
 
@@ -248,17 +270,20 @@ def empty_strided(size, stride, *, dtype=None, requires_grad=False, **options):
 
 @method
 def new_empty_strided(self, size, stride, *, dtype=None, **options):
-    """empty_strided() of this tensor's type."""
+    """empty_strided() of this tensor's type, on its device."""
+    _with_device(self, options)
     return empty_strided(size, stride, dtype=dtype or self.dtype, **options)
 
 
 @method
 def new_full(self, size, fill_value, *, dtype=None, **options):
-    """full() of this tensor's type."""
+    """full() of this tensor's type, on its device."""
+    _with_device(self, options)
     return _ops.full(size, fill_value, dtype=dtype or self.dtype, **options)
 
 
 @method
 def new_tensor(self, data, *, dtype=None, **options):
-    """tensor() of this tensor's type."""
+    """tensor() of this tensor's type, on its device."""
+    _with_device(self, options)
     return _C.tensor(data, dtype=dtype or self.dtype, **options)

@@ -51,7 +51,7 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports non-negative p values. Got p={p}.")
     n = input.size(0)
     if n < 2:
-        return _ops.full((0,), 0.0, dtype=input.dtype)
+        return _ops.full((0,), 0.0, dtype=input.dtype, device=input.device)
     from holdfast import triu_indices
 
     rows, columns = triu_indices(n, n, 1).unbind(0)

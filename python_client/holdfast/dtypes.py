@@ -37,10 +37,14 @@ NAMES = {
 }
 
 
-def _convert(tensor, dtype, copy=False):
+def _convert(tensor, dtype, device=None, copy=False):
+    """`device`: its number, None for the tensor's own."""
+    moves = device is not None and tensor._device_number != device
     if tensor.dtype is not dtype:
-        return _ops.to(tensor, dtype)
-    return _ops.clone(tensor) if copy else tensor
+        tensor = _ops.to(tensor, dtype)
+    elif copy and not moves:
+        return _ops.clone(tensor)
+    return _C.move_to(tensor, device) if moves else tensor
 
 
 def _conversion(name, dtype):
@@ -62,21 +66,25 @@ _conversion("cdouble", _C.complex128)
 
 @method
 def to(self, *args, dtype=None, device=None, copy=False, **ignored):
-    """Converted to a type, a device, or the type and device of a tensor."""
+    """Converted to a type, a device, or the type and device of a tensor. Gradients
+    flow back to where this tensor is."""
+    number = None
     for argument in args:
         if type(argument) is _C.dtype:
             dtype = argument
         elif isinstance(argument, Tensor):
-            dtype = argument.dtype
-        elif isinstance(argument, (str, _device)):
+            dtype, number = argument.dtype, argument._device_number
+        elif isinstance(argument, bool) or argument is None:
+            continue
+        elif isinstance(argument, (str, int, _device)):
             device = argument
-        elif argument is not None and not isinstance(argument, bool):
+        else:
             raise TypeError(
                 f"to() takes a dtype, a device or a tensor, not {argument!r}"
             )
     if device is not None:
-        _C.check_device(device)
-    return _convert(self, dtype or self.dtype, copy)
+        number = _C.device_number(device)
+    return _convert(self, dtype or self.dtype, number, copy)
 
 
 @method(names=("type",))
@@ -84,17 +92,28 @@ def _type(self, dtype=None, non_blocking=False):
     """The type's name, or this tensor converted."""
     if dtype is None:
         package = repr(self.dtype).partition(".")[0]
+        if self._device_number:
+            package += ".cuda"
         return f"{package}.{_TYPE_NAMES[self.dtype]}"
     if isinstance(dtype, str):
         package, _, wanted = dtype.rpartition(".")
         for known, name in _TYPE_NAMES.items():
             if name == wanted and package in _TYPE_PACKAGES:
-                return _convert(self, known)
+                return _convert(self, known, _number_of(self, package))
         raise ValueError(f"invalid type: '{dtype}'")
-    return _convert(self, getattr(dtype, "dtype", dtype))
+    if isinstance(dtype, _C.dtype):
+        return _convert(self, dtype)
+    return _convert(self, dtype.dtype, _number_of(self, dtype.package))
 
 
-_TYPE_PACKAGES = ("holdfast", "torch", "torch.cuda")
+def _number_of(tensor, package):
+    """The device of `package`.FloatTensor: any GPU's for torch.cuda's."""
+    if not package.endswith("cuda"):
+        return 0
+    return tensor._device_number or _C.device_number("cuda")
+
+
+_TYPE_PACKAGES = ("holdfast", "torch", "torch.cuda", "holdfast.cuda")
 _TYPE_NAMES = {
     _C.bool: "BoolTensor",
     _C.uint8: "ByteTensor",
@@ -113,21 +132,20 @@ _TYPE_NAMES = {
 
 @method
 def type_as(self, other):
-    """Converted to other's type."""
-    return _convert(self, other.dtype)
+    """Converted to other's type, on its device."""
+    return _convert(self, other.dtype, other._device_number)
 
 
 @method
 def cpu(self, memory_format=None):
-    """This tensor, if the daemon holds it on its CPU."""
+    """This tensor, or a copy of one that is on a GPU."""
     return self.to(device="cpu")
 
 
 @method
 def cuda(self, device=None, non_blocking=False):
-    """This tensor, if the daemon holds it on a GPU."""
-    index = 0 if device is None else device
-    return self.to(device=f"cuda:{index}" if isinstance(index, int) else index)
+    """This tensor, or a copy of one that is not on that GPU."""
+    return self.to(device="cuda" if device is None else device)
 
 
 @overload("clone")

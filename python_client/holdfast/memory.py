@@ -4,7 +4,8 @@
 """How much memory the session's tensors take, by torch.cuda's names.
 
 All of these wait for what was submitted before, and count bytes of the
-allocator's blocks: sizes rounded up to 512.
+allocator's blocks: sizes rounded up to 512. `device`: one of several GPUs, None
+for the current one (cuda.set_device). Tensors of "cpu" lie on the first.
 """
 
 from holdfast import _C, _stats
@@ -21,28 +22,58 @@ def _mine(blocks=False):
     raise RuntimeError("the daemon does not list this session")
 
 
+def _index_of(device):
+    """The GPU's index; 0 on a daemon without GPUs."""
+    if _C.default_session().device_count < 2:
+        return 0
+    if device is None:
+        return _C.current_gpu()
+    return max(_C.device_number(device) - 1, 0)
+
+
+def _on(device):
+    """Figures of one device."""
+    mine, index = _mine(), _index_of(device)
+    if not mine["devices"]:
+        return mine
+    for stats in mine["devices"]:
+        if stats["device"] == index:
+            return {**mine, **stats}
+    return {**mine, **dict.fromkeys(_FIGURES, 0)}
+
+
+_FIGURES = (
+    "bytes_in_use",
+    "bytes_cached",
+    "peak_bytes_in_use",
+    "peak_bytes_held",
+    "allocations",
+    "segments",
+)
+
+
 @function
 def memory_allocated(device=None):
     """Bytes of the session's tensors, saved ones included."""
-    return _mine()["bytes_in_use"]
+    return _on(device)["bytes_in_use"]
 
 
 @function
 def max_memory_allocated(device=None):
     """The most that memory_allocated() was since the last reset."""
-    return _mine()["peak_bytes_in_use"]
+    return _on(device)["peak_bytes_in_use"]
 
 
 @function
 def memory_reserved(device=None):
     """Bytes that the session holds, in use or kept for reuse."""
-    stats = _mine()
+    stats = _on(device)
     return stats["bytes_in_use"] + stats["bytes_cached"]
 
 
 def max_memory_reserved(device=None):
     """The most that memory_reserved() was since the last reset."""
-    return _mine()["peak_bytes_held"]
+    return _on(device)["peak_bytes_held"]
 
 
 def empty_cache():
@@ -56,7 +87,7 @@ def empty_cache():
 def memory_stats(device=None):
     """The session's figures, a dict by PyTorch's keys: bytes allocated and reserved,
     now (`current`) and at most (`peak`), segments and allocations."""
-    mine = _mine()
+    mine = _on(device)
     reserved = mine["bytes_in_use"] + mine["bytes_cached"]
     return {
         "allocated_bytes.all.current": mine["bytes_in_use"],
@@ -94,7 +125,7 @@ def _segment(segment):
     for block in blocks:
         sizes[block["state"]] += block["size"]
     return {
-        "device": 0,
+        "device": segment["device"],
         "address": address,
         "total_size": segment["bytes"],
         "allocated_size": sizes["active_allocated"],

@@ -202,10 +202,13 @@ def read_file(file, what, map_location=None):
     """All tensors of an open file, by name."""
     from holdfast.serialization import locations
 
-    locations.check("cpu", map_location)
+    number = locations.number_for("cpu", map_location)
     opened = _File(file, what)
     with bar("loading", opened.nbytes) as advance:
-        return {name: opened.tensor(name, advance) for name in opened.entries}
+        return {
+            name: _C.move_to(opened.tensor(name, advance), number)
+            for name in opened.entries
+        }
 
 
 def load_file(filename, device="cpu"):
@@ -225,7 +228,9 @@ class safe_open:
     """`with safe_open(path, framework="pt") as f:` reads tensors one by one."""
 
     def __init__(self, filename, framework="pt", device="cpu"):
-        _C.check_device(holdfast.device(str(device)))
+        self._number = _C.device_number(
+            device if isinstance(device, int) else holdfast.device(str(device))
+        )
         self._stream = open(filename, "rb")
         try:
             self._file = _File(self._stream, repr(os.fspath(filename)))

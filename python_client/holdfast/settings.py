@@ -11,7 +11,7 @@ depend on their number, and every algorithm is deterministic.
 import os
 
 from holdfast import _C, _numerics
-from holdfast._device import device as _device
+from holdfast._device import device_of_number
 from holdfast._registry import function
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -75,16 +75,15 @@ def set_warn_always(b):
 
 @function
 def set_default_device(device):
-    """Checks that the daemon has the device, where every tensor is made already.
-    RuntimeError if it has another."""
-    if device is not None:
-        _C.check_device(device)
+    """Where tensors are made from now on that are made without device=; None for the
+    CPU. RuntimeError if the daemon does not have the device."""
+    _C.set_default_device(device)
 
 
 @function
 def get_default_device():
-    """The device where tensors are made: the daemon's."""
-    return _device(_C.default_session().device)
+    """The device where tensors are made that are made without device=."""
+    return device_of_number(_C.default_device())
 
 
 @function

@@ -58,7 +58,8 @@ def _median(input, dim, keepdim, ignore_nan, result_type):
     if dim is not None:
         return result_type(*_ops.median(input, dim, keepdim, ignore_nan))
     if input.numel() == 0:
-        return _ops.full((), float("nan"), dtype=input.dtype)
+        nan = float("nan")
+        return _ops.full((), nan, dtype=input.dtype, device=input.device)
     value = _ops.median(input.reshape(-1), 0, False, ignore_nan)[0]
     if not value.requires_grad:
         return value
@@ -150,7 +151,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if not isinstance(test_elements, Tensor):
         found = _ops.eq(elements, test_elements)
     elif test_elements.numel() == 0:
-        found = _ops.full(tuple(elements.shape), False)
+        found = _ops.full(tuple(elements.shape), False, device=elements.device)
     else:
         common = promote_types(elements.dtype, test_elements.dtype)
         elements = _ops.to(elements, common)

@@ -12,7 +12,7 @@ from holdfast._registry import both, function
 _ops = _C.ops
 
 
-def _window(name, window_length, periodic, dtype, requires_grad, values):
+def _window(name, window_length, periodic, dtype, requires_grad, values, device):
     """`values` at the angles of a window: full turns from 0 to 1 turn."""
     if window_length < 0:
         raise RuntimeError(
@@ -22,10 +22,11 @@ def _window(name, window_length, periodic, dtype, requires_grad, values):
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
     if window_length == 1:
-        window = _ops.full((1,), 1.0, dtype=dtype)
+        window = _ops.full((1,), 1.0, dtype=dtype, device=device)
     else:
         steps = window_length if periodic else window_length - 1
-        turns = _ops.arange(0, window_length, 1, dtype=_C.float64) / max(steps, 1)
+        turns = _ops.arange(0, window_length, 1, dtype=_C.float64, device=device)
+        turns = turns / max(steps, 1)
         window = _ops.to(values(turns), dtype)
     return window.requires_grad_() if requires_grad else window
 
@@ -37,11 +38,12 @@ def _cosines(turns, coefficients):
     return total
 
 
-def _device_checked(options):
-    _C.check_device(options.pop("device", None))
+def _device_in(options):
+    device = options.pop("device", None)
     for name in options:
         if name not in ("layout", "pin_memory"):
             raise TypeError(f"unexpected keyword argument '{name}'")
+    return device
 
 
 @function
@@ -49,7 +51,7 @@ def hann_window(
     window_length, periodic=True, *, dtype=None, requires_grad=False, **options
 ):
     """(1 - cos(2 pi n / N)) / 2, [window_length]; N one less without periodic."""
-    _device_checked(options)
+    device = _device_in(options)
     return _window(
         "hann_window",
         window_length,
@@ -57,6 +59,7 @@ def hann_window(
         dtype,
         requires_grad,
         lambda turns: _cosines(turns, (0.5, -0.5)),
+        device,
     )
 
 
@@ -72,7 +75,7 @@ def hamming_window(
     **options,
 ):
     """alpha - beta cos(2 pi n / N), [window_length]; N one less without periodic."""
-    _device_checked(options)
+    device = _device_in(options)
     return _window(
         "hamming_window",
         window_length,
@@ -80,6 +83,7 @@ def hamming_window(
         dtype,
         requires_grad,
         lambda turns: _cosines(turns, (alpha, -beta)),
+        device,
     )
 
 
@@ -88,7 +92,7 @@ def blackman_window(
     window_length, periodic=True, *, dtype=None, requires_grad=False, **options
 ):
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N), [window_length]."""
-    _device_checked(options)
+    device = _device_in(options)
     return _window(
         "blackman_window",
         window_length,
@@ -96,6 +100,7 @@ def blackman_window(
         dtype,
         requires_grad,
         lambda turns: _cosines(turns, (0.42, -0.5, 0.08)),
+        device,
     )
 
 
@@ -104,7 +109,7 @@ def bartlett_window(
     window_length, periodic=True, *, dtype=None, requires_grad=False, **options
 ):
     """1 - |2 n / N - 1|, [window_length]; N one less without periodic."""
-    _device_checked(options)
+    device = _device_in(options)
     return _window(
         "bartlett_window",
         window_length,
@@ -112,6 +117,7 @@ def bartlett_window(
         dtype,
         requires_grad,
         lambda turns: 1 - _ops.abs(turns * 2 - 1),
+        device,
     )
 
 
@@ -126,7 +132,7 @@ def kaiser_window(
     **options,
 ):
     """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), [window_length]."""
-    _device_checked(options)
+    device = _device_in(options)
 
     def values(turns):
         place = turns * 2 - 1
@@ -135,7 +141,7 @@ def kaiser_window(
         return _ops.special_function(root * beta, "i0") / top
 
     return _window(
-        "kaiser_window", window_length, periodic, dtype, requires_grad, values
+        "kaiser_window", window_length, periodic, dtype, requires_grad, values, device
     )
 
 

@@ -94,9 +94,7 @@ FUNCTIONS["_shape_as_tensor"] = _shape_as_tensor
 def set_(self, source=None):
     """Makes this tensor show the memory of `source`, of the same type; without it,
     nothing. Returns self."""
-    self.data = (
-        _ops.empty((0,), dtype=self.dtype) if source is None else source.detach()
-    )
+    self.data = self.new_empty((0,)) if source is None else source.detach()
     return self
 
 

@@ -104,7 +104,7 @@ def resize_(self, *sizes, memory_format=None):
     if count <= self.numel() and self.is_contiguous():
         flat = _ops.slice(_ops.view(self, (-1,)), 0, 0, count)
         return self._become(_ops.view(flat, sizes))
-    fresh = _ops.empty((count,), dtype=self.dtype)
+    fresh = _ops.empty((count,), dtype=self.dtype, device=self.device)
     kept = builtins.min(count, self.numel())
     source = _ops.slice(reshape(self, (-1,)), 0, 0, kept)
     _ops.slice(fresh, 0, 0, kept).copy_(source)

@@ -30,7 +30,7 @@ def test_typed_tensors():
     assert x.new(3).dtype is x.dtype and x.new([5]).tolist() == [5]
     for kind in (holdfast.FloatTensor, "torch.FloatTensor", "holdfast.FloatTensor"):
         assert x.type(kind).dtype is holdfast.float32
-    assert holdfast.cuda.FloatTensor is holdfast.FloatTensor
+    assert not isinstance(x, holdfast.cuda.FloatTensor)
     with pytest.raises(ValueError, match="invalid type"):
         x.type("numpy.FloatTensor")
     holdfast.set_default_tensor_type("torch.FloatTensor")

@@ -11,11 +11,16 @@ daemon asks the client, and the thread that called backward runs
 import functools
 
 from holdfast import _C
+from holdfast._device import device_of_number
 from holdfast.autograd import saved_tensors
 from holdfast.autograd.grad_mode import no_grad
 
 _ops = _C.ops
 Tensor = _C.Tensor
+
+
+def _zeros(shape, dtype, number):
+    return _ops.full(shape, 0, dtype=dtype, device=device_of_number(number))
 
 
 class _Saved:
@@ -131,10 +136,8 @@ class FunctionCtx:
         gradients = gradients[: len(self._outputs)]
         if self._materialize:
             gradients = tuple(
-                g
-                if g is not None or shape is None
-                else _ops.full(shape, 0, dtype=dtype)
-                for g, (shape, dtype) in zip(gradients, self._outputs)
+                g if g is not None or made is None else _zeros(*made)
+                for g, made in zip(gradients, self._outputs)
             )
         self._running = True
         try:
@@ -268,7 +271,7 @@ def _record(cls, ctx, args, outputs):
             )
     ctx._inputs = [tuple(a.shape) if isinstance(a, Tensor) else None for a in args]
     ctx._outputs = [
-        (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None)
+        (tuple(o.shape), o.dtype, o._device_number) if isinstance(o, Tensor) else None
         for o in made
     ]
     ctx._next = [

@@ -3,14 +3,12 @@
 
 """Whether the daemon computes on a GPU: what programs ask of torch.cuda."""
 
-import contextlib
-
 from holdfast import _C, random
 from holdfast.cuda.devices import (  # noqa: F401
-    check_index,
     get_device_capability,
     get_device_name,
     get_device_properties,
+    index_of,
     is_available,
     mem_get_info,
     memory_stats,
@@ -36,29 +34,50 @@ from holdfast.memory import (  # noqa: F401
     reset_peak_memory_stats,
 )
 from holdfast.missing import module_getattr
-from holdfast.typed_tensors import NAMES
+from holdfast.typed_tensors import CUDA_NAMES
 
 
 def device_count():
-    """GPUs that the session sees: one or none."""
-    return int(is_available())
+    """GPUs of the daemon."""
+    return _C.default_session().device_count
 
 
 def current_device():
-    """0: the session's device."""
+    """The index of the GPU that "cuda" is."""
     need_gpu()
-    return 0
+    return _C.current_gpu()
 
 
 def set_device(device):
-    """Checks that `device` is the session's one GPU. RuntimeError if not."""
-    check_index(device)
+    """Makes it the GPU that "cuda" is. RuntimeError where the daemon does not have
+    it."""
+    index = index_of(device)
+    if device != -1:
+        _C.set_current_gpu(index)
 
 
-@contextlib.contextmanager
-def device(device):
-    """Context manager: the session has one device."""
-    yield
+class device:
+    """Context manager: `device` (an int, "cuda:1", a torch.device) is the GPU that
+    "cuda" is. None or -1: no change."""
+
+    def __init__(self, device):
+        self._device = device
+
+    def __enter__(self):
+        self._outer = _C.current_gpu()
+        if self._device is not None:
+            set_device(self._device)
+        return self
+
+    def __exit__(self, *error):
+        _C.set_current_gpu(self._outer)
+
+
+class device_of(device):
+    """Context manager: the tensor's GPU is what "cuda" is."""
+
+    def __init__(self, tensor):
+        super().__init__(tensor.device if tensor.is_cuda else None)
 
 
 def is_bf16_supported():
@@ -72,7 +91,7 @@ def init():
 
 
 def is_initialized():
-    """Whether the session computes on a GPU."""
+    """Whether the daemon has a GPU."""
     return is_available()
 
 
@@ -127,8 +146,8 @@ def set_rng_state(new_state, device="cuda"):
 
 
 def get_rng_state_all():
-    """The state of each device: of the one that the session has."""
-    return [random.get_rng_state()]
+    """The state of each GPU: all draw from the session's one stream."""
+    return [random.get_rng_state() for _ in range(device_count())]
 
 
 def set_rng_state_all(new_states):
@@ -137,5 +156,5 @@ def set_rng_state_all(new_states):
         random.set_rng_state(state)
 
 
-globals().update(NAMES)
+globals().update(CUDA_NAMES)
 __getattr__ = module_getattr("torch.cuda", submodules=("amp", "nvtx"))

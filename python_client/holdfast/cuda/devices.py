@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What there is to know of the session's GPU. RuntimeError where it has none."""
+"""What there is to know of the daemon's GPUs. RuntimeError where it has none."""
 
 from typing import NamedTuple
 
 from holdfast import _C, _stats, memory
-from holdfast._device import device as _device
 
 
 class DeviceProperties(NamedTuple):
@@ -21,8 +20,8 @@ class DeviceProperties(NamedTuple):
 
 
 def is_available():
-    """Whether the session's tensors live on a GPU; connects if need be."""
-    return _C.default_session().device.startswith("cuda")
+    """Whether the daemon has a GPU; connects if need be."""
+    return _C.default_session().device_count > 0
 
 
 def need_gpu():
@@ -34,30 +33,28 @@ def need_gpu():
         )
 
 
-def check_index(device):
-    """RuntimeError unless `device` (None, an int, "cuda:0", a torch.device) is the
-    session's one GPU."""
+def index_of(device):
+    """The index of a GPU: of `device` (an int, "cuda:1", a torch.device), the current
+    one's for None or -1. RuntimeError where the daemon does not have it."""
     need_gpu()
-    if isinstance(device, str):
-        device = _device(device)
-    index = device if isinstance(device, int) else getattr(device, "index", None)
-    if index not in (None, -1, 0):
-        raise RuntimeError(
-            f"invalid device ordinal {index}: a session has one GPU, cuda:0. "
-            "Start a daemon with --device=cuda:N for another, and connect to it."
-        )
+    if device is None or device == -1:
+        return _C.current_gpu()
+    number = _C.device_number(device)
+    if number == 0:
+        raise ValueError(f"Expected a cuda device, but got: {device}")
+    return number - 1
 
 
-def _ask():
-    """(the device's properties, the limit of one session or 0)."""
+def _ask(index):
+    """(the GPU's properties, the limit of one session or 0)."""
     session = _C.default_session()
     stats = _stats.parse(session._stats())
-    if not stats["device_properties"]:
+    if len(stats["device_properties"]) <= index:
         raise RuntimeError(
             f"{session.server} tells nothing of its GPU: it is of an older version "
             "than this package. Restart it with the same."
         )
-    return stats["device_properties"][0], stats["memory_limit_bytes"]
+    return stats["device_properties"][index], stats["memory_limit_bytes"]
 
 
 def properties_of(told, limit):
@@ -74,8 +71,7 @@ def properties_of(told, limit):
 
 def get_device_properties(device=None):
     """The GPU's DeviceProperties."""
-    check_index(device)
-    return properties_of(*_ask())
+    return properties_of(*_ask(index_of(device)))
 
 
 def get_device_name(device=None):
@@ -91,22 +87,22 @@ def get_device_capability(device=None):
 
 def mem_get_info(device=None):
     """(free, total) bytes: of the GPU, or of what the session may take of it."""
-    check_index(device)
-    told, limit = _ask()
+    index = index_of(device)
+    told, limit = _ask(index)
     free, total = told["free_bytes"], told["total_bytes"]
     if limit:
-        free, total = min(free, max(limit - memory.memory_reserved(), 0)), limit
+        free, total = min(free, max(limit - memory.memory_reserved(index), 0)), limit
     return free, total
 
 
 def memory_stats(device=None):
     """holdfast.memory_stats(); {} without a GPU, as in PyTorch."""
-    return memory.memory_stats() if is_available() else {}
+    return memory.memory_stats(device) if is_available() else {}
 
 
 def memory_summary(device=None, abbreviated=False):
     """A table of what the session's tensors take."""
-    stats = memory.memory_stats()
+    stats = memory.memory_stats(device)
     rows = [
         ("allocated", "allocated_bytes.all.current", "allocated_bytes.all.peak"),
         ("reserved", "reserved_bytes.all.current", "reserved_bytes.all.peak"),

@@ -18,7 +18,8 @@ def diagonal_of(a, columns=None):
     n = a.size(-1)
     k = min(a.size(-2), n)
     if k == 0:
-        return _ops.full(tuple(a.shape[:-2]) + (0,), 0, dtype=a.dtype)
+        shape = tuple(a.shape[:-2]) + (0,)
+        return _ops.full(shape, 0, dtype=a.dtype, device=a.device)
     flat = a.reshape(tuple(a.shape[:-2]) + (a.size(-2) * n,))
     return _ops.slice(flat, -1, 0, (k - 1) * (n + 1) + 1, n + 1)
 
@@ -29,7 +30,7 @@ def _product(x):
         return _ops.prod(x, -1)
     n = x.size(-1)
     if n == 0:
-        return _ops.full(tuple(x.shape[:-1]), 1, dtype=x.dtype)
+        return _ops.full(tuple(x.shape[:-1]), 1, dtype=x.dtype, device=x.device)
     while n > 1:
         half = n // 2
         pairs = _ops.slice(x, -1, 0, half) * _ops.slice(x, -1, half, 2 * half)

@@ -21,7 +21,7 @@ _torch_svd_result = named_result("svd", ["U", "S", "V"])
 
 def identity_like(a, n):
     """The n x n identity in a's type."""
-    return _ops.eye(n, dtype=a.dtype)
+    return _ops.eye(n, dtype=a.dtype, device=a.device)
 
 
 @accepts_out
@@ -81,7 +81,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
         U = U if k == m else _ops.slice(U, -2, 0, k)
         L = L + _ops.eye(m, k, dtype=LU_data.dtype)
     if P is None or L is None:
-        empty = _ops.empty((0,), dtype=LU_data.dtype)
+        empty = _ops.empty((0,), dtype=LU_data.dtype, device=LU_data.device)
         P, L, U = (empty if x is None else x for x in (P, L, U))
     return _lu_result(P, L, U)
 
@@ -145,7 +145,9 @@ def qr(A, mode="reduced"):
             "(default), 'r', or 'complete'"
         )
     Q, R = _ops.linalg_qr(A, mode == "complete")
-    return _qr_result(_ops.empty((0,), dtype=A.dtype) if mode == "r" else Q, R)
+    if mode == "r":
+        Q = _ops.empty((0,), dtype=A.dtype, device=A.device)
+    return _qr_result(Q, R)
 
 
 @both(names=("qr",))

@@ -145,7 +145,8 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     A = A.detach()
     values = _ops.abs(eigvalsh(A)) if hermitian else svdvals(A)
     if values.size(-1) == 0:
-        return _ops.full(tuple(values.shape[:-1]), 0, dtype=_C.int64)
+        shape = tuple(values.shape[:-1])
+        return _ops.full(shape, 0, dtype=_C.int64, device=values.device)
     least = _ops.clamp(_ops.amax(values, -1, True) * rtol, min=atol)
     return _ops.sum(_ops.gt(values, least), -1)
 

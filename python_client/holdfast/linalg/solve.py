@@ -128,8 +128,8 @@ def lstsq(A, B, rcond=None, *, driver=None):
             "torch.linalg.lstsq: input.size(-2) should match other.size(-2). Got "
             f"{list(A.shape)} and {list(B.shape)}."
         )
-    empty = _ops.empty((0,), dtype=A.dtype)
-    rank = _ops.empty((0,), dtype=_C.int64)
+    empty = _ops.empty((0,), dtype=A.dtype, device=A.device)
+    rank = _ops.empty((0,), dtype=_C.int64, device=A.device)
     singular_values = residuals = empty
     if driver == "gels":
         solution = _least_norm(A, right)

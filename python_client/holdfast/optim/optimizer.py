@@ -19,6 +19,18 @@ class _Required:
 required = _Required()
 
 
+def _by_device(params, grads):
+    """The pairs in lists of one device each: an op's tensors are on one."""
+    if len({param._device_number for param in params}) < 2:
+        return [(params, grads)]
+    lists = {}
+    for param, grad in zip(params, grads, strict=True):
+        mine = lists.setdefault(param._device_number, ([], []))
+        mine[0].append(param)
+        mine[1].append(grad)
+    return list(lists.values())
+
+
 class Optimizer:
     """Base class. Subclasses define `_step_group(group, params, grads)`.
 
@@ -105,7 +117,8 @@ class Optimizer:
                     if not pairs:
                         continue
                     params, grads = map(list, zip(*pairs))
-                self._step_group(group, params, grads)
+                for own_params, own_grads in _by_device(params, grads):
+                    self._step_group(group, own_params, own_grads)
         return loss
 
     def _step_group(self, group, params, grads):

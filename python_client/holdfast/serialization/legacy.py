@@ -10,6 +10,8 @@ key its number of elements (8 bytes) and the elements.
 import os
 import pickle
 
+from holdfast import _C
+
 from .reader import Checkpoint
 from .rebuild import StorageType, StoredElements
 from .storages import filled, read_exactly
@@ -67,11 +69,11 @@ class LegacyCheckpoint(Checkpoint):
         if part is not None:
             raise self.damaged("a view of a storage, as before PyTorch 0.4")
         if key not in self.storages:
-            self.place(location)
-            self.storages[key] = self._storage(kind.dtype, key)
+            number = self.place(location)
+            self.storages[key] = self._storage(kind.dtype, key, number)
         return self.storages[key]
 
-    def _storage(self, dtype, key):
+    def _storage(self, dtype, key, number):
         position, count = self._places[key]
 
         def read_into(view):
@@ -81,4 +83,7 @@ class LegacyCheckpoint(Checkpoint):
             read_exactly(self._file, view, self.damaged)
             self._file.seek(here)
 
-        return StoredElements(dtype, count, lambda: filled(dtype, count, read_into))
+        def load():
+            return _C.move_to(filled(dtype, count, read_into), number)
+
+        return StoredElements(dtype, count, load)

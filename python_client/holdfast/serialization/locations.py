@@ -33,24 +33,30 @@ class LocatedStorage:
         return LocatedStorage(str(device))
 
 
-def check(location, map_location):
-    """Raises where a storage of that location should go to a device that is not there.
-
-    A session has one device; what can be asked is that it is this one.
-    """
+def number_for(location, map_location):
+    """The device (its number) that a storage of that location goes to. RuntimeError
+    where the daemon does not have it."""
     target = _target(location, map_location)
     if target is None:  # PyTorch: as if there were no map_location
         target = location
     device = holdfast.device(str(target))
-    if device.type == _own_type():
-        return
-    if map_location is None or target == location:
+    asked = map_location is not None and target != location
+    if asked or device.type == "cpu":
+        return _C.device_number(device)
+    own = holdfast.current_session()
+    if device.type != own.device or own.device_count == 0:
         raise RuntimeError(
             f"Attempting to deserialize object on a {device.type.upper()} device but "
-            f"the daemon computes on '{_own_type()}'. If you want its tensors there, "
-            f"load with map_location='{_own_type()}'."
+            f"the daemon computes on '{own.device}'. If you want its tensors there, "
+            f"load with map_location='{own.device}'."
         )
-    _C.check_device(device)
+    if (device.index or 0) >= own.device_count:
+        raise RuntimeError(
+            f"Attempting to deserialize object on CUDA device {device.index} but the "
+            f"daemon has {own.device_count}. Load with map_location='cuda:0', or start "
+            "the daemon with more: holdfastd --device=cuda:all."
+        )
+    return _C.device_number(device)
 
 
 def _target(location, map_location):
@@ -67,7 +73,3 @@ def _target(location, map_location):
         )
     storage = map_location(LocatedStorage(location), location)
     return None if storage is None else storage.location
-
-
-def _own_type():
-    return holdfast.current_session().device.partition(":")[0]

@@ -11,6 +11,7 @@ import struct
 import zipfile
 
 import holdfast
+from holdfast import _C
 from holdfast.errors import UnsupportedError
 
 from . import FormatError, locations
@@ -74,7 +75,7 @@ class Checkpoint:
     def __init__(self, what, map_location):
         self.what = what
         self._map_location = map_location
-        self._checked = set()
+        self._numbers = {}  # of devices, by location
         self.storages = {}
 
     def damaged(self, detail):
@@ -95,18 +96,20 @@ class Checkpoint:
             raise self.damaged(f"{place}: {error}") from error
 
     def place(self, location):
-        """Checks where a storage goes, once per location."""
-        if location in self._checked:
-            return
+        """The number of the device that storages of that location go to."""
+        number = self._numbers.get(location)
+        if number is not None:
+            return number
         try:
             holdfast.device(location)
         except (RuntimeError, TypeError) as error:
             raise self.damaged(f"a storage's device: {error}") from None
         try:
-            locations.check(location, self._map_location)
+            number = locations.number_for(location, self._map_location)
         except Exception as error:
             raise _CallersError(error) from None
-        self._checked.add(location)
+        self._numbers[location] = number
+        return number
 
     def unpickled(self, file, storage_of, weights_only, **options):
         """The object; the caller's errors are kept apart from the file's."""
@@ -196,14 +199,17 @@ class ZipCheckpoint(Checkpoint):
             raise self.damaged(
                 f"{name} has {info.file_size} bytes for {count} elements of {dtype}"
             )
-        self.place(location)
+        number = self.place(location)
 
         def read_into(view):
             with self._open(name) as stream, self.damage_as_format_error(name):
                 read_exactly(stream, view, self.damaged, self._advance)
                 stream.read(1)  # the end, where the checksum is compared
 
-        return StoredElements(dtype, count, lambda: filled(dtype, count, read_into))
+        def load():
+            return _C.move_to(filled(dtype, count, read_into), number)
+
+        return StoredElements(dtype, count, load)
 
 
 __all__ = ["Checkpoint", "UnsafeError", "ZipCheckpoint", "read"]

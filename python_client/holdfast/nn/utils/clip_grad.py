@@ -6,12 +6,19 @@
 import warnings
 
 import holdfast
+from holdfast import _C
 
 
 def _with_gradients(parameters):
     if isinstance(parameters, holdfast.Tensor):
         parameters = [parameters]
     return [p.grad for p in parameters if p.grad is not None]
+
+
+def _stacked(numbers):
+    """Of all devices, on the first one's."""
+    first = numbers[0]._device_number
+    return holdfast.stack([_C.move_to(number, first) for number in numbers])
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -23,12 +30,12 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return holdfast.tensor(0.0)
     with holdfast.no_grad():
         if norm_type == float("inf"):
-            norm = holdfast.stack([g.abs().max() for g in tensors]).max()
+            norm = _stacked([g.abs().max() for g in tensors]).max()
         elif norm_type == 2.0:
-            norm = holdfast.stack([(g * g).sum() for g in tensors]).sum().sqrt()
+            norm = _stacked([(g * g).sum() for g in tensors]).sum().sqrt()
         else:
             parts = [(g.abs() ** norm_type).sum() for g in tensors]
-            norm = holdfast.stack(parts).sum() ** (1.0 / norm_type)
+            norm = _stacked(parts).sum() ** (1.0 / norm_type)
     if error_if_nonfinite and not holdfast.isfinite(norm).item():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` "
@@ -45,7 +52,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     with holdfast.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in _with_gradients(parameters):
-            grad.mul_(factor)
+            grad.mul_(_C.move_to(factor, grad._device_number))
 
 
 def clip_grad_norm_(

@@ -147,7 +147,7 @@ def pad_packed_sequence(
     data = sequence.data
     width = tuple(data.shape)[1:]
     places = [t * batch + b for t, count in enumerate(counts) for b in range(count)]
-    flat = holdfast.full((steps * batch,) + width, padding_value, dtype=data.dtype)
+    flat = data.new_full((steps * batch,) + width, padding_value)
     index = holdfast.tensor(places, dtype=holdfast.int64)
     shape = (index.shape[0],) + (1,) * len(width)
     index = index.reshape(shape).expand(tuple(data.shape))
