@@ -105,7 +105,7 @@ DIFFERENCES = [
         "accepted",
         "nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss "
         "nn.functional.soft_margin_loss nn.functional.normalize norm "
-        "nn.functional.embedding_bag cdist cov addr",
+        "nn.functional.embedding_bag cdist linalg_cdist pdist cov addr",
         "integers are computed as float32",
         INTEGERS + ("bool",),
     ),

@@ -5,6 +5,7 @@
 
 from holdfast import _C
 from holdfast._registry import function
+from holdfast.dtypes import get_default_dtype
 from holdfast.reductions import _safe_root
 
 _ops = _C.ops
@@ -14,6 +15,13 @@ _MODES = (
     "use_mm_for_euclid_dist",
     "donot_use_mm_for_euclid_dist",
 )
+
+
+def _floats(x):
+    """Integers as numbers of the default type."""
+    if x.is_floating_point() or x.is_complex():
+        return x
+    return _ops.to(x, get_default_dtype())
 
 
 def _by_product(x1, x2):
@@ -30,6 +38,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     [.., m, d]. Large Euclidean cases go through a matrix product."""
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    x1, x2 = _floats(x1), _floats(x2)
     if x1.dim() < 2 or x2.dim() < 2:
         return _ops.linalg_cdist(x1, x2, float(p))  # an error
     large = x1.size(-2) > 25 or x2.size(-2) > 25
@@ -49,7 +58,7 @@ def pdist(input, p=2.0):
         )
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values. Got p={p}.")
-    n = input.size(0)
+    n, input = input.size(0), _floats(input)
     if n < 2:
         return _ops.full((0,), 0.0, dtype=input.dtype, device=input.device)
     from holdfast import triu_indices

@@ -175,3 +175,13 @@ def test_addmm_inplace_and_zero_beta(torch):
     y = torch.zeros(2, 2)
     y.addbmm_(torch.ones(3, 2, 4), torch.ones(3, 4, 2))
     assert y.tolist() == [[12, 12], [12, 12]]
+
+
+def test_cdist_of_integers(torch):
+    """Of few rows and of many, which go through a product."""
+    for rows in (3, 40):
+        x = torch.arange(rows).reshape(-1, 1)
+        for distances in (torch.cdist(x, x), torch.cdist(x, x.float())):
+            assert distances.dtype is torch.float32
+            assert distances[0].tolist() == list(range(rows))
+        assert torch.pdist(x)[: rows - 1].tolist() == list(range(1, rows))

@@ -67,20 +67,36 @@ def entropy(t):
     return t.nn.CrossEntropyLoss()(t.ones(1, 2), t.tensor([1]))
 
 
+def calls_of(t, monkeypatch, place, call):
+    """How often `call` calls the function at `place`, replaced by one that counts."""
+    *path, name = place.split(".")
+    owner = t
+    for part in path:
+        owner = getattr(owner, part)
+    before, calls = getattr(owner, name), []
+
+    def counted(*args, **kwargs):
+        calls.append(name)
+        return before(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, counted)
+        call(t)
+    return len(calls)
+
+
 @pytest.mark.parametrize("place, call", CASES, ids=[place for place, _ in CASES])
 def test_replaced(torch, monkeypatch, place, call):
     for t in (torch, peer):
-        *path, name = place.split(".")
-        owner = t
-        for part in path:
-            owner = getattr(owner, part)
-        before, calls = getattr(owner, name), []
+        assert calls_of(t, monkeypatch, place, call), f"{t.__name__}: {place}"
 
-        def counted(*args, before=before, calls=calls, **kwargs):
-            calls.append(name)
-            return before(*args, **kwargs)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, counted)
-            call(t)
-        assert calls, f"{t.__name__} does not call {place}"
+def test_functional_calls_ops_directly(torch, monkeypatch):
+    """In PyTorch some of its functions look up those of torch, dropout does not."""
+    for place, call, seen_by_pytorch in (
+        ("dropout", lambda t: t.nn.functional.dropout(t.ones(2)), False),
+        ("relu", lambda t: t.nn.functional.relu(t.ones(2)), True),
+        ("layer_norm", lambda t: t.nn.functional.layer_norm(t.ones(2), (2,)), True),
+    ):
+        assert not calls_of(torch, monkeypatch, place, call)
+        assert bool(calls_of(peer, monkeypatch, place, call)) == seen_by_pytorch
