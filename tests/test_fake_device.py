@@ -153,7 +153,7 @@ def test_of_equal_places_the_last_stays(torch):
 def test_what_the_device_tells_of_itself(torch):
     from holdfast.cuda import devices
 
-    told, limit = devices._ask()
+    told, limit = devices._ask(0)
     assert told == {
         "name": "fake device",
         "index": 0,
@@ -346,7 +346,7 @@ def test_a_bad_index_is_an_error_of_its_op(torch):
     "flags, message",
     [
         (["--device=nothing"], "libholdfast_nothing.so"),
-        (["--device=fake:3"], "one fake device"),
+        (["--device=fake:3"], "there are 3 fake devices, counted from 0. Got 3"),
         (["--device=gpu!"], "--device must be"),
         (["--device=fake", "--graphs=no"], "--graphs must be on or off. Got 'no'"),
         (["--device=fake", "--fusion=0"], "--fusion must be on or off. Got '0'"),

@@ -321,11 +321,9 @@ def test_compile_and_script_return_what_they_are_given(torch):
     assert torch.jit.unused(len) is len
 
 
-def test_autocast_says_what_it_cannot_do(torch):
+def test_autocast_of_a_gpu_that_is_not_there(torch):
     with pytest.warns(UserWarning, match="CUDA is not available"):
         with torch.cuda.amp.autocast():
             assert (torch.ones(2) @ torch.ones(2)).dtype is torch.float32
-    with pytest.raises(NotImplementedError, match="no autocast on cpu"):
-        torch.amp.autocast("cpu")
     with torch.autocast("cuda", enabled=False):
         pass

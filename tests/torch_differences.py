@@ -24,7 +24,8 @@ NOT_IN_TORCH = set(
     nn.functional.lp_pool3d nn.functional.rms_norm
     nn.functional.scaled_dot_product_attention relu_backward resample2d
     resample2d_backward rnn_layer rnn_layer_backward select_backward
-    optimizer_step sgd slice_backward softmax_backward grid_taps weighted_gather
+    optimizer_step sgd slice_backward softmax_backward to_device grid_taps
+    weighted_gather
     weighted_gather_backward_input weighted_gather_backward_weight xlog1py zeta
     """.split()
 )

@@ -137,10 +137,17 @@ _SUBMODULES = (
     "version",
     "xpu",
 )
+_AUTOCAST_STATE = """
+    clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
+    get_autocast_gpu_dtype is_autocast_cpu_enabled is_autocast_enabled
+    set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
+    set_autocast_enabled set_autocast_gpu_dtype
+"""
 _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
     "autocast": "amp",
+    **dict.fromkeys(_AUTOCAST_STATE.split(), "amp.state"),
     "vmap": "func",
     "load_ipython_extension": "notebook",
     "unload_ipython_extension": "notebook",

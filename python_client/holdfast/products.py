@@ -76,6 +76,8 @@ def _scaled(tensor, factor):
 
 def _add_product(input, product, beta, alpha):
     product = _scaled(product, alpha)
+    if input.dtype is not product.dtype and _C.autocast_is_on(input.is_cuda):
+        input = input.to(product.dtype)
     # beta=0 ignores input, NaN included.
     if beta != 0:
         return _scaled(input, beta) + product

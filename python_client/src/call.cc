@@ -5,6 +5,7 @@
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "python_client/src/array_mirror.h"
+#include "python_client/src/autocast.h"
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
@@ -78,6 +79,12 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
                     Apply(changed, held, inplace, outputs, random);
     g_in_default = false;
     return ok;
+  }
+  if (ABSL_PREDICT_FALSE(AutocastOn()) && !inplace &&
+      WantsCast(attrs.schema(), inputs)) {
+    absl::InlinedVector<Tensor, 4> cast(inputs.begin(), inputs.end());
+    return CastInputs(attrs.schema(), &cast) &&
+           Apply(attrs, cast, inplace, outputs, random);
   }
   const std::shared_ptr<client::UserCode>* unpack = nullptr;
   if (ABSL_PREDICT_FALSE(g_threads_with_hooks != 0)) {

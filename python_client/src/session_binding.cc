@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "client/numerics.h"
 #include "python_client/src/admin_binding.h"
+#include "python_client/src/autocast.h"
 #include "python_client/src/default_session.h"
 #include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
@@ -410,6 +411,7 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
        "/)\n"
        "--\n\nWhat a GPU may do to the results of the ops that follow."});
   AppendDeviceFunctions(functions);
+  AppendAutocastFunctions(functions);
   functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
   functions->push_back(
       {"prepare_session", PrepareSessionFunction, METH_VARARGS, nullptr});

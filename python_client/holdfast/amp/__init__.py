@@ -6,10 +6,10 @@
 For a GPU that the daemon does not have it is off, with PyTorch's warning.
 """
 
-from holdfast.amp.autocast_mode import autocast
+from holdfast.amp.autocast_mode import autocast, custom_bwd, custom_fwd
 from holdfast.amp.grad_scaler import GradScaler
 from holdfast.missing import module_getattr
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 __getattr__ = module_getattr("torch.amp")

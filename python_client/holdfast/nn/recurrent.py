@@ -12,6 +12,7 @@ import warnings
 
 import holdfast
 from holdfast import _C
+from holdfast.amp.autocast_mode import as_recurrent
 
 from . import functional as F
 from . import init
@@ -151,6 +152,7 @@ class RNNBase(Module):
             names.append("weight_hr")
         return [name + suffix for name in names]
 
+    @as_recurrent
     def forward(self, input, hx=None):
         packed = isinstance(input, PackedSequence)
         sizes = order = None
@@ -403,6 +405,7 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
+    @as_recurrent
     def forward(self, input, hx=None):
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
@@ -421,6 +424,7 @@ class LSTMCell(RNNCellBase):
 
     _chunks = 4
 
+    @as_recurrent
     def forward(self, input, hx=None):
         zeros = self._state(input, None) if hx is None else None
         h, c = (zeros, zeros) if hx is None else hx
@@ -435,6 +439,7 @@ class GRUCell(RNNCellBase):
 
     _chunks = 3
 
+    @as_recurrent
     def forward(self, input, hx=None):
         h = self._state(input, hx)
         own, hidden = self._gates(input, h)

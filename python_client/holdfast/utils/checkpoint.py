@@ -11,6 +11,7 @@ backward of its own gives the gradients.
 import warnings
 
 from holdfast import _C, autograd, random
+from holdfast.amp.autocast_mode import Surroundings
 from holdfast.autograd import backward_pass, saved_tensors
 from holdfast.autograd.function import Function
 from holdfast.autograd.grad_mode import enable_grad, no_grad
@@ -31,6 +32,7 @@ class _Call:
         self.places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
         self.state = random.get_rng_state() if preserve_rng_state else None
         self.result_spec = None
+        self.surroundings = Surroundings()
 
     def run(self, tensors):
         """The results' leaves."""
@@ -42,7 +44,11 @@ class _Call:
         return results
 
     def run_again(self, tensors):
-        """With the random numbers of the first time; the stream stays."""
+        """With the random numbers and autocast of the first time; the stream stays."""
+        with self.surroundings:
+            return self._run_with_numbers(tensors)
+
+    def _run_with_numbers(self, tensors):
         if self.state is None:
             return self.run(tensors)
         before = random.get_rng_state()

@@ -3,6 +3,7 @@
 
 """Layers and losses as functions, with PyTorch's names: `import ... as F`."""
 
+from holdfast.amp.autocast_mode import in_float32
 from holdfast.distances import pdist  # noqa: F401
 from holdfast.missing import module_getattr
 
@@ -64,5 +65,26 @@ __all__ = [
     *_sampling,
     *_shuffling,
 ]
+
+# What autocast computes in float32 though it is made of other ops.
+for _name in (
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+):
+    globals()[_name] = in_float32(globals()[_name])
 
 __getattr__ = module_getattr("torch.nn.functional")

@@ -200,6 +200,8 @@ def _conv_transpose(
     if crop:
         result = _ops.constant_pad(result, crop, 0)
     if bias is not None:
+        if _C.autocast_is_on(result.is_cuda):
+            bias = bias.to(result.dtype)
         result = result + bias.reshape(-1, *(1,) * axes)
     return _C.show_as(result, _NODE, *inputs)
 

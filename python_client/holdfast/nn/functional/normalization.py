@@ -17,6 +17,14 @@ __all__ = [
 _ops = _C.ops
 
 
+def _mixed(input, *parameters):
+    """Whether a 16-bit input meets float32 parameters, as under autocast: it is
+    normalised in float32, and the result has the input's type."""
+    return input.dtype in (holdfast.float16, holdfast.bfloat16) and any(
+        p is not None and p.dtype is holdfast.float32 for p in parameters
+    )
+
+
 def batch_norm(
     input,
     running_mean,
@@ -33,6 +41,11 @@ def batch_norm(
     from the batch (biased variance) and move the running ones by `momentum`
     (unbiased variance); otherwise the running ones are used.
     """
+    if _mixed(input, running_mean, weight):
+        wide = input.float()
+        statistics = running_mean, running_var
+        result = batch_norm(wide, *statistics, weight, bias, training, momentum, eps)
+        return result.to(input.dtype)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(
@@ -62,6 +75,11 @@ def _move(running, fresh, momentum, factor=1.0):
 
 
 def _group_norm(input, weight, bias, groups, dims, eps, center=True):
+    if _mixed(input, weight):
+        wide = input.float()
+        result = _ops.group_norm(wide, weight, bias, groups, dims, eps, center)[0]
+        on = _C.autocast_is_on(input.is_cuda)
+        return result if on and input.is_cuda else result.to(input.dtype)
     return _ops.group_norm(input, weight, bias, groups, dims, eps, center)[0]
 
 
