@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ops on the GPU, Holdfast's time beside PyTorch's. See `run`."""
+"""Ops, copies and training on the GPU, Holdfast's time beside PyTorch's. See `run`."""
 
 import argparse
 import pathlib
@@ -10,6 +10,20 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/gpu"))
 import bundle  # noqa: E402
+import training  # noqa: E402
+import transfers  # noqa: E402
+
+# Input [N, C, H, W] and output channels, kernel, stride of ResNet-50's convolutions.
+CONVOLUTIONS = [
+    (64, 3, 224, 64, 7, 2),
+    (64, 64, 56, 64, 1, 1),
+    (64, 64, 56, 64, 3, 1),
+    (64, 256, 56, 128, 1, 1),
+    (64, 128, 28, 128, 3, 1),
+    (64, 512, 28, 1024, 1, 2),
+    (64, 256, 14, 256, 3, 1),
+    (64, 512, 7, 512, 3, 1),
+]
 
 
 def programs():
@@ -50,6 +64,22 @@ def programs():
 
     yield "matmul 8192 bfloat16", matmul("bfloat16"), 10, None
     yield "matmul 8192 float32", matmul("float32"), 3, None
+
+    def convolution(dtype, n, c, size, out, kernel, stride):
+        def setup(t, device):
+            options = {"device": device, "dtype": getattr(t, dtype)}
+            x, w = t.ones(n, c, size, size, **options), t.ones(
+                out, c, kernel, kernel, **options
+            )
+            return lambda: t.nn.functional.conv2d(x, w, None, stride, kernel // 2)
+
+        return setup
+
+    for dtype in ("float32", "bfloat16"):
+        for shape in CONVOLUTIONS:
+            n, c, size, out, kernel, stride = shape
+            name = f"conv2d {dtype} [{n},{c},{size},{size}] -> {out}, {kernel}/{stride}"
+            yield name, convolution(dtype, *shape), 10, None
 
     def softmax(t, device):
         x = t.ones(65536, 1024, device=device)
@@ -99,11 +129,58 @@ def seconds(step, finish, repeats):
     return statistics.median(rounds)
 
 
+def show(row):
+    """A line for people."""
+    name = row["program"]
+    if "bytes" in row:
+        return f"{name}: {row['bytes'] / 2**20:.2f} MiB"
+    if "seconds" not in row:
+        return f"{name}: failed, {row.get('seconds_error')}"
+    text = f"{name}: {row['seconds'] * 1e3:.3f} ms"
+    if "gb_per_s" in row:
+        text += f", {row['gb_per_s']:.0f} GB/s"
+    if "torch" not in row:
+        return text + f"; PyTorch: {row.get('torch_error', 'not measured')}"
+    ratio = row["torch"] / row["seconds"]
+    return text + f"; PyTorch {row['torch'] * 1e3:.3f} ms, {ratio:.2f} x as fast"
+
+
+def rows(holdfast, torch, daemon, args):
+    """All that is measured. Without PyTorch's side where `torch` is None."""
+    device = "cuda"
+    session = holdfast.connect(daemon.shm_address)
+    step = None
+    for name, setup, repeats, size in programs():
+        if args.only not in name:
+            continue
+        row = {"program": name}
+        step = setup(holdfast, device)
+        row["seconds"] = seconds(step, session.synchronize, repeats)
+        if torch is not None:
+            row["torch"] = seconds(
+                setup(torch, device), torch.cuda.synchronize, repeats
+            )
+            torch.cuda.empty_cache()
+        if size:
+            row["gb_per_s"] = size / row["seconds"] / 1e9
+        yield row
+    step = None  # and with it, its tensors
+    holdfast.cuda.empty_cache()
+    if args.only in "upload download start memory":
+        yield from transfers.copies(holdfast, torch, device)
+        yield transfers.start(daemon.shm_address, device, torch is not None)
+        yield transfers.idle_users(holdfast, daemon.shm_address)
+    yield from training.measure(
+        daemon.shm_address, device, args.only, args.steps, torch is not None
+    )
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle", help="what ./dev bundle --cuda made")
     parser.add_argument("--json", help="write the results here")
     parser.add_argument("-k", dest="only", default="", help="programs with this word")
+    parser.add_argument("--steps", type=int, default=20, help="of training, per window")
     args = parser.parse_args()
     bundle.use_client(args.bundle)
     try:
@@ -119,26 +196,18 @@ def main():
 
     results = []
     with bundle.start_daemon("cuda") as daemon:
-        session = holdfast.connect(daemon.shm_address)
-        for name, setup, repeats, size in programs():
-            if args.only not in name:
-                continue
-            ours = seconds(setup(holdfast, "cuda"), session.synchronize, repeats)
-            theirs = seconds(setup(torch, "cuda"), torch.cuda.synchronize, repeats)
-            torch.cuda.empty_cache()
-            row = {"program": name, "seconds": ours, "torch": theirs}
-            if size:
-                row["gb_per_s"] = size / ours / 1e9
+        for row in rows(holdfast, torch, daemon, args):
             results.append(row)
-            print(
-                f"{name}: {ours * 1e3:.3f} ms, PyTorch {theirs * 1e3:.3f} ms, "
-                f"{theirs / ours:.2f} x as fast",
-                flush=True,
-            )
-    bundle.report(args.json, results=results)
-    slower = sum(r["torch"] < r["seconds"] for r in results)
-    print(f"{len(results)} programs, {slower} slower than PyTorch")
-    return 0
+            print(show(row), flush=True)
+            # What was found is there, should the time run out.
+            bundle.report(args.json, results=results)
+    for line in training.summary(results):
+        print(line)
+    compared = [r for r in results if "torch" in r and "seconds" in r]
+    slower = sum(r["torch"] < r["seconds"] for r in compared)
+    failed = sum("seconds_error" in r for r in results)
+    print(f"{len(compared)} programs, {slower} slower than PyTorch, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

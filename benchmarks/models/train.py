@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of one model on one synthetic batch, as ordinary PyTorch code:
-`python train.py MODEL` or `holdfast run train.py MODEL`. Prints JSON."""
+`python train.py MODEL` or `holdfast run train.py MODEL`, on a GPU with --device.
+Prints JSON."""
 
 import argparse
 import importlib
@@ -25,24 +26,36 @@ def arguments():
         action="store_true",
         help="every loss, in float64 and without dropout; no timing",
     )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    parser.add_argument("--autocast", help="a dtype: forward passes under autocast")
+    parser.add_argument("--batch", type=int, help="samples in a step")
     parser.add_argument("--memory", action="store_true", help="peak memory of a step")
     return parser.parse_args()
 
 
 class Training:
-    def __init__(self, task, weights):
+    def __init__(self, task, args):
         torch.manual_seed(0)
         self.task = task
+        if args.batch:
+            task.batch = args.batch
+        self.autocast = torch.autocast(
+            args.device.partition(":")[0],
+            dtype=getattr(torch, args.autocast or "bfloat16"),
+            enabled=args.autocast is not None,
+        )
         self.model = task.build()
-        if weights:
-            self.model.load_state_dict(torch.load(weights))
+        if args.weights:
+            self.model.load_state_dict(torch.load(args.weights))
+        self.model.to(args.device)
         self.optimizer = task.optimizer(self.model.parameters())
         data = task.data(numpy.random.default_rng(0))
-        self.batch = [torch.from_numpy(part) for part in data]
+        self.batch = [torch.from_numpy(part).to(args.device) for part in data]
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.task.loss(self.model, *self.batch)
+        with self.autocast:
+            loss = self.task.loss(self.model, *self.batch)
         loss.backward()
         self.optimizer.step()
         return loss
@@ -90,7 +103,7 @@ def main():
     args = arguments()
     if "OMP_NUM_THREADS" in os.environ:
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    training = Training(importlib.import_module(args.model).TASK, args.weights)
+    training = Training(importlib.import_module(args.model).TASK, args)
     if args.save:
         torch.save(training.model.state_dict(), args.save)
         return
