@@ -74,7 +74,8 @@ def _replace(name, tensor, others, function):
     columns = [t.reshape(-1).tolist() for t in (tensor, *columns)]
     convert = _conversion(tensor.dtype)
     values = [convert(function(*elements)) for elements in zip(*columns)]
-    return tensor.copy_(_C.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
+    result = _C.tensor(values, dtype=tensor.dtype, device=tensor.device)
+    return tensor.copy_(result.reshape(tensor.shape))
 
 
 @method

@@ -203,8 +203,10 @@ def _of_one_type(input, other):
     if dtype.is_complex:
         raise RuntimeError(f"igamma is not there for complex numbers. Got {dtype}.")
     dtype = dtype if dtype.is_floating_point else _C.float32
+    tensors = [t for t in (input, other) if isinstance(t, Tensor)]
+    options = {"dtype": dtype, **({"device": tensors[0].device} if tensors else {})}
     return (
-        _ops.to(t, dtype) if isinstance(t, Tensor) else _C.tensor(t, dtype=dtype)
+        _ops.to(t, dtype) if isinstance(t, Tensor) else _C.tensor(t, **options)
         for t in (input, other)
     )
 

@@ -29,7 +29,7 @@ _solve_result = named_result("linalg_solve_ex", ["result", "info"])
 
 
 def _no_failure(A):
-    return _ops.full(tuple(A.shape[:-2]), 0, dtype=_C.int32)
+    return _ops.full(tuple(A.shape[:-2]), 0, dtype=_C.int32, device=A.device)
 
 
 def _first_zero(LU):
@@ -154,7 +154,8 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
         return _cholesky_result(L, _no_failure(A))
     n = A.size(-1)
     orders = _minors_that_fail(A.detach().reshape(-1, n, n), failure)
-    info = _C.tensor(orders, dtype=_C.int32).reshape(tuple(A.shape[:-2]))
+    info = _C.tensor(orders, dtype=_C.int32, device=A.device)
+    info = info.reshape(tuple(A.shape[:-2]))
     if check_errors:
         _check(
             "cholesky_ex",

@@ -302,7 +302,7 @@ class AugMix(_Augmentation):
         img = F.pil_to_tensor(orig_img) if of_pillow else orig_img
         space = self._augmentation_space(10, self._size(img))
         batch = img if img.dim() > 3 else img.unsqueeze(0)
-        weights = self._weights(len(batch))
+        weights = self._weights(len(batch)).to(batch.device)
         weights = weights.view(*weights.shape, *(1,) * (batch.dim() - 1)).unbind(1)
         mix = weights[0] * batch
         for weight in weights[1:]:

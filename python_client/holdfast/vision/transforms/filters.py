@@ -100,9 +100,9 @@ class RandomErasing(nn.Module):
                 continue
             if value is None:
                 shape = (channels, rows, columns)
-                values = holdfast.empty(shape, dtype=holdfast.float32).normal_()
+                values = holdfast.empty(shape, device=img.device).normal_()
             else:
-                values = holdfast.tensor(value).view(-1, 1, 1)
+                values = holdfast.tensor(value, device=img.device).view(-1, 1, 1)
             top = below(height - rows + 1)
             left = below(width - columns + 1)
             return top, left, rows, columns, values

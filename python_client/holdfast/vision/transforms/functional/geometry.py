@@ -141,7 +141,9 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         return F.pad(img, [left, right, top, bottom], value=fill)
     rows = _source(img.shape[-2], top, bottom, padding_mode)
     columns = _source(img.shape[-1], left, right, padding_mode)
-    rows, columns = holdfast.from_numpy(rows), holdfast.from_numpy(columns)
+    rows, columns = (
+        holdfast.from_numpy(places).to(img.device) for places in (rows, columns)
+    )
     return img.index_select(-2, rows).index_select(-1, columns)
 
 

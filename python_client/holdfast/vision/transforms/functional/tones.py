@@ -94,7 +94,7 @@ def equalize(img):
     step = (channels.shape[1] - brightest) // 255
     below = counts.cumsum(1) - counts
     table = ((below + step // 2) // step.clamp(min=1)).clamp(max=255)
-    table = holdfast.where(step > 0, table, holdfast.arange(256))
+    table = holdfast.where(step > 0, table, holdfast.arange(256, device=img.device))
     return table.gather(1, channels).to(img.dtype).reshape(tuple(img.shape))
 
 
@@ -112,7 +112,7 @@ def adjust_sharpness(img, sharpness_factor):
         return img
     values, dtype = as_floats(img)
     values = values.reshape(-1, channels, height, width)
-    kernel = holdfast.ones(3, 3, dtype=values.dtype)
+    kernel = holdfast.ones(3, 3, dtype=values.dtype, device=img.device)
     kernel[1, 1] = 5.0
     kernel = (kernel / 13.0).expand(channels, 1, 3, 3)
     smooth = restored(F.conv2d(values, kernel, groups=channels), dtype)

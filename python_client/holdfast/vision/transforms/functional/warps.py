@@ -53,7 +53,7 @@ def _sampled(img, matrix, size, mode, fill):
     if fill is not None:
         values = holdfast.cat([values, holdfast.ones_like(values[:, :1])], 1)
     grid = _grid(matrix, size, (height, width))
-    grid = holdfast.from_numpy(grid).to(values.dtype)
+    grid = holdfast.from_numpy(grid).to(img.device, values.dtype)
     grid = grid.expand(values.shape[0], -1, -1, -1)
     values = F.grid_sample(
         values, grid, mode=word, padding_mode="zeros", align_corners=False
@@ -85,7 +85,8 @@ def _fill_of_tensor(fill, values):
             "The number of elements in 'fill' cannot broadcast to match the number of "
             f"channels of the image ({len(fill)} != {channels})"
         )
-    return holdfast.tensor(fill, dtype=values.dtype).view(1, -1, 1, 1)
+    fill = holdfast.tensor(fill, dtype=values.dtype, device=values.device)
+    return fill.view(1, -1, 1, 1)
 
 
 def _require_point(center):
