@@ -166,6 +166,38 @@ def test_what_the_device_tells_of_itself(torch):
     assert devices.properties_of(told, limit).total_memory <= 5 << 40
 
 
+def test_sessions_that_share_memory_wait_for_each_other(fake_daemon):
+    _C = holdfast._C
+    with (
+        holdfast.connect(fake_daemon.shm_address, default=False) as one,
+        holdfast.connect(fake_daemon.grpc_address, default=False) as other,
+    ):
+
+        def after_a_while():
+            factor = holdfast.rand(500, 500)
+            return (factor @ factor @ factor @ factor).sum() * 0 + 1
+
+        holdfast.set_default_session(one)
+        x = holdfast.zeros(3)
+        x += after_a_while()
+        token = _C.share(x, True)
+        holdfast.set_default_session(other)
+        y = _C.open_shared(token, x.dtype, (3,), (1,), 0, True)
+        assert y.tolist() == [1, 1, 1]  # a read
+        for session, mine, theirs in ((other, y, x), (one, x, y)):
+            holdfast.set_default_session(session)
+            before = theirs.tolist()[0]
+            mine += after_a_while()
+            _C.share(mine, False)  # an answer: it is launched, and not done
+            doubled = theirs * 2  # an op
+            assert doubled.tolist() == [2 * (before + 1)] * 3
+        # Whoever ends first leaves what it has begun.
+        x += after_a_while()
+        _C.share(x, False)
+        one.close()
+        assert y.tolist() == [4, 4, 4]
+
+
 def train(torch):
     torch.manual_seed(3)
     model = torch.nn.Sequential(

@@ -47,7 +47,8 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
       guard_(device->CreateMemory(/*shared=*/false), options.memory_limit_bytes,
              options.stream, options.account),
       devices_({device, options.stream, &memory_,
-                options.local && device->host_memory() ? &guard_ : nullptr},
+                options.local && device->host_memory() ? &guard_ : nullptr,
+                !device->host_memory()},
                options.further_devices, options.memory_limit_bytes,
                options.account),
       runner_(&devices_) {

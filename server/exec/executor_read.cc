@@ -129,6 +129,7 @@ absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
 // client has made for this one read.
 absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
                                      v1::ReadResult* result) {
+  if (absl::Status s = runner_.Join(tensor); !s.ok()) return s;
   absl::StatusOr<Value> gathered = Gathered(tensor);
   // What goes to clients goes by way of the home device.
   if (gathered.ok()) gathered = runner_.AtHome(*gathered);

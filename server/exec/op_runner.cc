@@ -440,6 +440,11 @@ absl::Status OpRunner::Prepare(const SessionDevice& place, int device,
       continue;
     }
     const Tensor& tensor = *AsTensor(inputs[i]);
+    if (ABSL_PREDICT_FALSE(place.asynchronous &&
+                           tensor.storage()->sharing() != nullptr)) {
+      absl::Status s = Join(inputs[i]);
+      if (!s.ok()) return s;
+    }
     if (ABSL_PREDICT_FALSE(several && DevicePlace(tensor.spec().device) !=
                                           DevicePlace(device))) {
       absl::StatusOr<RefPtr<Tensor>> moved = Move(tensor, device);

@@ -85,6 +85,9 @@ class OpRunner final : public OpSink {
   // The tensor itself if it lies on the first device, else a contiguous copy
   // there.
   absl::StatusOr<Value> AtHome(const Value& tensor);
+  // Before the session uses the tensor on an asynchronous device: waits for
+  // other sessions' work on memory that they share and may write.
+  absl::Status Join(const Value& tensor);
   // Waits for the session's work on the tensor's device.
   absl::Status Synchronize(const Value& tensor);
 
@@ -109,6 +112,7 @@ class OpRunner final : public OpSink {
   static absl::StatusOr<RefPtr<Tensor>> NewTensorIn(TensorSpec spec,
                                                     CachingAllocator* allocator,
                                                     StreamId owner);
+  static void JoinShared(const SessionDevice& place, Storage* storage);
   // A copy on another device; both streams wait for each other.
   absl::StatusOr<RefPtr<Tensor>> Move(const Tensor& tensor, int device);
   absl::Status RunOp(const Attrs& attrs, absl::Span<const Value> inputs,

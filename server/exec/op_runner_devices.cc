@@ -4,6 +4,7 @@
 // OpRunner: on which device an op runs, and tensors that come from another one.
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "ops/op_id.h"
@@ -42,11 +43,40 @@ absl::StatusOr<SessionDevice*> OpRunner::FindPlace(
   return devices_->Find(*device);
 }
 
+void OpRunner::JoinShared(const SessionDevice& place, Storage* storage) {
+  auto& streams = storage->sharing()->streams;
+  if (storage->read_only() != nullptr) {
+    // It was complete when it was published, and is only read.
+    if (!absl::c_linear_search(streams, place.stream)) {
+      streams.push_back(place.stream);
+    }
+    return;
+  }
+  for (const StreamId other : streams) {
+    if (other == place.stream) continue;
+    place.device->WaitPoint(place.device->RecordPoint(other));
+  }
+  streams = {place.stream};
+}
+
+absl::Status OpRunner::Join(const Value& tensor) {
+  Storage* const storage = AsTensor(tensor)->storage().get();
+  if (storage->sharing() == nullptr) return absl::OkStatus();
+  absl::StatusOr<SessionDevice*> at = devices_->Find(tensor->spec().device);
+  if (!at.ok()) return at.status();
+  if ((*at)->asynchronous) JoinShared(**at, storage);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RefPtr<Tensor>> OpRunner::Copy(const Tensor& tensor,
                                               CachingAllocator* allocator,
                                               StreamId owner) {
   absl::StatusOr<SessionDevice*> at = devices_->Find(tensor.spec().device);
   if (!at.ok()) return at.status();
+  Storage* const storage = tensor.storage().get();
+  if ((*at)->asynchronous && storage->sharing() != nullptr) {
+    JoinShared(**at, storage);
+  }
   Attrs clone(&GetOp(OpId::clone));
   absl::StatusOr<RefPtr<Tensor>> copy =
       NewTensorIn(ContiguousLike(tensor.spec()), allocator, owner);
@@ -64,6 +94,9 @@ absl::StatusOr<RefPtr<Tensor>> OpRunner::Move(const Tensor& tensor,
   if (!from.ok()) return from.status();
   absl::StatusOr<SessionDevice*> to = devices_->Find(device);
   if (!to.ok()) return to.status();
+  if ((*from)->asynchronous && tensor.storage()->sharing() != nullptr) {
+    JoinShared(**from, tensor.storage().get());
+  }
   RefPtr<Tensor> whole;  // until the source's stream has passed the copy
   const Tensor* source = &tensor;
   if (!tensor.spec().contiguous()) {

@@ -51,7 +51,8 @@ absl::Status SessionDevices::Open(int place) {
   further.memory = std::make_shared<CachingAllocator>(
       found->CreateMemory(/*shared=*/false), limit_bytes_, *stream, account_);
   further.memory->set_place(place);
-  further.device = {found, *stream, further.memory.get(), nullptr};
+  further.device = {found, *stream, further.memory.get(), nullptr,
+                    !found->host_memory()};
   opened_.emplace(place, std::move(further));
   return absl::OkStatus();
 }

@@ -31,6 +31,7 @@ struct SessionDevice {
   // memory at any time, so integers that kernels use as indices are copied
   // there before they are checked.
   CachingAllocator* guard = nullptr;
+  bool asynchronous = false;  // work is done after its launch
 };
 
 class SessionDevices {

@@ -28,6 +28,7 @@ const std::string& SharedStorages::Share(
     sharing->token = NewSecret();
     sharing->table = shared_from_this();
     sharing->allocator = allocator;
+    sharing->streams.push_back(storage->block().stream);
     entries_[sharing->token].storage = storage;
     entries_[sharing->token].user = user;
     storage->set_sharing(std::move(sharing));

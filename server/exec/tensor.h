@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "autograd/variable.h"
 #include "kernels/kernel.h"
 #include "ops/ref_counted.h"
@@ -29,6 +30,9 @@ struct StorageSharing {
   std::shared_ptr<CachingAllocator> allocator;
   // Nobody may write it: the name that it is published as. "": all may.
   std::string published_as;
+  // Of an asynchronous device: those that used it, since one waited for the
+  // others.
+  absl::InlinedVector<StreamId, 2> streams;
 };
 
 // Owns one block; frees it into its allocator, which must outlive it unless the
@@ -45,6 +49,7 @@ class Storage final : public RefCounted {
 
   // Null: no other session can have it.
   const StorageSharing* sharing() const { return sharing_.get(); }
+  StorageSharing* sharing() { return sharing_.get(); }
   void set_sharing(std::unique_ptr<StorageSharing> sharing) {
     sharing_ = std::move(sharing);
   }
@@ -71,7 +76,13 @@ class Storage final : public RefCounted {
 
  protected:
   ~Storage() override {
-    if (sharing_ != nullptr) sharing_->table->Forget(sharing_->token);
+    if (sharing_ != nullptr) {
+      sharing_->table->Forget(sharing_->token);
+      // Their work may still be on its way.
+      for (const StreamId stream : sharing_->streams) {
+        if (stream != block_->stream) allocator_->UseOnStream(block_, stream);
+      }
+    }
     allocator_->Free(block_);
   }
 

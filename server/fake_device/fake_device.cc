@@ -348,7 +348,14 @@ absl::Status FakeDevice::CopyToHost(StreamId stream, void* host,
 }
 
 uint64_t FakeDevice::RecordPoint(StreamId stream) {
-  return uint64_t{stream} << kPointBits | Find(stream)->enqueued();
+  std::shared_ptr<FakeStream> on;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = streams_.find(stream);
+    if (it == streams_.end()) return 0;  // it waited when it was destroyed
+    on = it->second;
+  }
+  return uint64_t{stream} << kPointBits | on->enqueued();
 }
 
 bool FakeDevice::PointPassed(uint64_t point) {
