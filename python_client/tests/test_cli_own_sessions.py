@@ -76,17 +76,21 @@ def test_a_session_in_use(guarded):
     used.synchronize()
     result = as_user(guarded, "alice", "end", used.id, "--force")
     assert result.returncode == 0, result.stderr
-    with pytest.raises(HoldfastError, match="another client took over the session"):
+    with pytest.raises(HoldfastError, match="alice ended this session"):
         while True:
             used.synchronize()
 
 
 def test_a_session_without_a_name(guarded):
-    with connect(guarded, "alice") as unnamed:
-        result = as_user(guarded, "alice", "end", unnamed.id, "--force")
-        assert result.returncode == 1
-        assert "has no name" in result.stderr and "holdfast kill" in result.stderr
-        unnamed.synchronize()
+    unnamed = connect(guarded, "alice")
+    result = as_user(guarded, "alice", "end", unnamed.id)
+    assert result.returncode == 1 and "a program uses session" in result.stderr
+    unnamed.synchronize()
+    result = as_user(guarded, "alice", "end", unnamed.id, "--force")
+    assert result.returncode == 0, result.stderr
+    with pytest.raises(HoldfastError, match="alice ended this session"):
+        while True:
+            unnamed.synchronize()
 
 
 def test_over_the_socket(daemon):
@@ -100,9 +104,10 @@ def test_over_the_socket(daemon):
 
 def test_status_says_who_you_are(guarded):
     text = as_user(guarded, "alice", "status").stdout
-    assert "you are alice, user; an admin knows your limits (holdfast limits)" in text
-    reply = json.loads(as_user(guarded, "bob", "status", "--json").stdout)
-    assert reply["you"] == {"name": "bob", "role": "user", "limits": None}
+    limits = "limits: memory 64.0 MiB, weight 1, max sessions 9"
+    assert f"you are alice, user; {limits}" in text
+    you = json.loads(as_user(guarded, "bob", "status", "--json").stdout)["you"]
+    assert you["name"] == "bob" and int(you["limits"]["memory_bytes"]) == 64 << 20
     # The user that runs the daemon is an admin over its socket.
     text = command("status", guarded.shm_address).stdout
     assert (

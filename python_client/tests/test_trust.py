@@ -88,10 +88,15 @@ def test_an_admin_lists_and_ends_sessions(guarded):
     text = command("sessions", address, HOLDFAST_TOKEN=carol).stdout
     assert "alice" in text and "RESERVED" in text
     # Users may not, and are told who may.
-    for arguments in (["sessions"], ["kill", victim.id], ["limits"]):
+    for arguments, said in (
+        (["limits", "--default", "--weight=2"], "only an admin may do that. Got bob"),
+        (["kill", victim.id], f"no session of yours has the number {victim.id}"),
+    ):
         refused = command(*arguments, address, HOLDFAST_TOKEN=guarded.users["bob"])
-        assert refused.returncode == 1
-        assert "only an admin" in refused.stderr and "bob" in refused.stderr
+        assert refused.returncode == 1 and said in refused.stderr
+    for arguments in (["sessions"], ["limits"]):
+        text = command(*arguments, address, HOLDFAST_TOKEN=guarded.users["bob"]).stdout
+        assert "alice" not in text and "(default)" not in text and "USER" in text
     result = command(
         "kill", victim.id, address, "--reason", "it is late", HOLDFAST_TOKEN=carol
     )
@@ -173,7 +178,7 @@ def test_programs_of_other_users_on_this_machine(tmp_path):
             local = command("status", daemon.shm_address, "--json")
             users = {s["user"] for s in json.loads(local.stdout)["sessions"]}
             assert mine["user"] in users
-        refused = command("sessions", daemon.grpc_address)
+        refused = command("limits", daemon.grpc_address, "--default", "--weight=2")
         assert "only an admin" in refused.stderr
 
 

@@ -26,10 +26,16 @@ absl::Status MayNot(const Peer& peer) {
       "configuration makes admins."));
 }
 
-void ListSessions(SessionRegistry* registry, v1::AdminReply* reply) {
+// Admins everybody's, others their own.
+bool MayEnd(const Peer& peer, const Session& session) {
+  return peer.user.admin() || session.options().user == peer.user.name;
+}
+
+void ListSessions(SessionRegistry* registry, const Peer& peer,
+                  v1::AdminReply* reply) {
   const absl::Time now = SteadyNow();
   for (const std::shared_ptr<Session>& session : registry->Sessions()) {
-    if (session->ended()) continue;
+    if (session->ended() || !MayEnd(peer, *session)) continue;
     const v1::SessionStats stats = session->Stats();
     v1::AdminSession* listed = reply->add_sessions();
     listed->set_id(stats.id());
@@ -55,7 +61,10 @@ void ListSessions(SessionRegistry* registry, v1::AdminReply* reply) {
 absl::Status Kill(SessionRegistry* registry, const Peer& peer,
                   const v1::AdminRequest::KillSession& request) {
   for (const std::shared_ptr<Session>& session : registry->Sessions()) {
-    if (session->options().id != request.id() || session->ended()) continue;
+    if (session->options().id != request.id() || session->ended() ||
+        !MayEnd(peer, *session)) {
+      continue;
+    }
     const std::string reason = request.reason().substr(0, kMaxReasonBytes);
     spdlog::warn("session {} of {} is ended by {}: {}", request.id(),
                  session->options().user, peer.user.name, reason);
@@ -65,9 +74,10 @@ absl::Status Kill(SessionRegistry* registry, const Peer& peer,
                       reason.empty() ? "" : ": ", reason)));
     return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat("[admin] no session has the number ",
-                                          request.id(),
-                                          "; holdfast sessions lists them"));
+  return absl::NotFoundError(
+      absl::StrCat("[admin] no session ", peer.user.admin() ? "" : "of yours ",
+                   "has the number ", request.id(), "; holdfast ",
+                   peer.user.admin() ? "sessions" : "status", " lists them"));
 }
 
 void LogLimits(const Peer& peer, const v1::AdminRequest::SetLimits& request) {
@@ -83,6 +93,25 @@ void LogLimits(const Peer& peer, const v1::AdminRequest::SetLimits& request) {
   }
 }
 
+// What only admins may do.
+absl::Status Change(SessionRegistry* registry, const Peer& peer,
+                    const v1::AdminRequest& request, v1::AdminReply* reply) {
+  switch (request.kind_case()) {
+    case v1::AdminRequest::kSetLimits: {
+      absl::Status status = registry->SetLimits(request.set_limits());
+      if (!status.ok()) return status;
+      LogLimits(peer, request.set_limits());
+      registry->ListUsers(reply);
+      return absl::OkStatus();
+    }
+    case v1::AdminRequest::kReload:
+      return registry->Reload();
+    default:
+      return absl::UnimplementedError(
+          "[admin] this daemon does not know the request");
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<v1::AdminReply> Administer(SessionRegistry* registry,
@@ -95,33 +124,29 @@ absl::StatusOr<v1::AdminReply> Administer(SessionRegistry* registry,
     user->set_role(RoleName(peer.user.role));
     return reply;
   }
-  if (!peer.user.admin()) return MayNot(peer);
-  reply.set_refused_credentials(registry->trust()->refused());
   absl::Status status;
   switch (request.kind_case()) {
     case v1::AdminRequest::kListSessions:
-      ListSessions(registry, &reply);
+      ListSessions(registry, peer, &reply);
       break;
     case v1::AdminRequest::kKillSession:
       status = Kill(registry, peer, request.kill_session());
       break;
     case v1::AdminRequest::kListUsers:
-      registry->ListUsers(&reply);
-      break;
-    case v1::AdminRequest::kSetLimits:
-      status = registry->SetLimits(request.set_limits());
-      if (!status.ok()) break;
-      LogLimits(peer, request.set_limits());
-      registry->ListUsers(&reply);
-      break;
-    case v1::AdminRequest::kReload:
-      status = registry->Reload();
+      if (peer.user.admin()) {
+        registry->ListUsers(&reply);
+      } else {
+        registry->ListUser(peer.user, &reply);
+      }
       break;
     default:
-      status = absl::UnimplementedError(
-          "[admin] this daemon does not know the request");
+      if (!peer.user.admin()) return MayNot(peer);
+      status = Change(registry, peer, request, &reply);
   }
   if (!status.ok()) return status;
+  if (peer.user.admin()) {
+    reply.set_refused_credentials(registry->trust()->refused());
+  }
   return reply;
 }
 

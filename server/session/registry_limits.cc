@@ -180,4 +180,19 @@ void SessionRegistry::ListUsers(v1::AdminReply* reply) {
   reply->set_device_bytes_reserved(ledger_->reserved());
 }
 
+void SessionRegistry::ListUser(const User& who, v1::AdminReply* reply) {
+  v1::AdminUser* user = reply->add_users();
+  user->set_name(who.name);
+  user->set_role(RoleName(who.role));
+  for (const auto& session : Sessions()) {
+    if (session->ended() || session->options().user != who.name) continue;
+    user->set_sessions(user->sessions() + 1);
+  }
+  for (const auto& account : ledger_->Accounts()) {
+    if (account->user() != who.name) continue;
+    user->set_bytes_reserved(account->reserved());
+  }
+  *user->mutable_limits() = user_limits_.Of(who.name);
+}
+
 }  // namespace holdfast

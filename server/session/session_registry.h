@@ -132,6 +132,8 @@ class SessionRegistry {
   absl::Status SetLimits(const v1::AdminRequest::SetLimits& request);
   // Users with sessions, memory or limits of their own; the default's limits.
   void ListUsers(v1::AdminReply* reply);
+  // One of them, who asks.
+  void ListUser(const User& who, v1::AdminReply* reply);
   // The user's account, for memory that is no session's.
   std::shared_ptr<MemoryAccount> Account(const std::string& user);
   // The daemon's named tensors, for the worker thread.

@@ -174,6 +174,41 @@ TEST_F(UserIsolationTest, UsersAreNoAdmins) {
   const auto admin = v1::HoldfastAdmin::NewStub(channel_);
   v1::AdminRequest request;
   v1::AdminReply reply;
+  request.mutable_kill_session()->set_id(1);  // alice's
+  EXPECT_EQ(admin->Ask(As(bob_).get(), request, &reply).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  request.mutable_set_limits();
+  EXPECT_EQ(admin->Ask(As(bob_).get(), request, &reply).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  request.mutable_list_sessions();
+  ASSERT_TRUE(admin->Ask(As(bob_).get(), request, &reply).ok());
+  EXPECT_EQ(reply.sessions_size(), 0);
+  request.mutable_list_users();
+  ASSERT_TRUE(admin->Ask(As(bob_).get(), request, &reply).ok());
+  ASSERT_EQ(reply.users_size(), 1);
+  EXPECT_EQ(reply.users(0).name(), "bob");
+  EXPECT_EQ(reply.device_bytes(), 0u);
+  request.mutable_whoami();
+  EXPECT_EQ(v1::HoldfastAdmin::NewStub(channel_)
+                ->Ask(As("").get(), request, &reply)
+                .error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(UserIsolationTest, StatsAreTheCallersOwn) {
+  Hello(alice_);
+  Hello(bob_);
+  v1::StatsReply stats;
+  ASSERT_TRUE(stub_->Stats(As(bob_).get(), {}, &stats).ok());
+  ASSERT_EQ(stats.sessions_size(), 1);
+  EXPECT_EQ(stats.sessions(0).user(), "bob");
+}
+
+TEST_F(UserIsolationTest, UsersAreNoAdmins) {
+  const std::string session = Hello(alice_).session_token();
+  const auto admin = v1::HoldfastAdmin::NewStub(channel_);
+  v1::AdminRequest request;
+  v1::AdminReply reply;
   request.mutable_kill_session()->set_id(1);
   EXPECT_EQ(admin->Ask(As(bob_).get(), request, &reply).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
@@ -182,6 +217,19 @@ TEST_F(UserIsolationTest, UsersAreNoAdmins) {
   EXPECT_EQ(reply.users(0).name(), "bob");
   EXPECT_EQ(reply.users(0).role(), "user");
   EXPECT_EQ(Goodbye(alice_, session), grpc::StatusCode::OK);
+}
+
+TEST_F(UserIsolationTest, UsersEndTheirOwn) {
+  const std::string session = Hello(alice_).session_token();
+  const auto admin = v1::HoldfastAdmin::NewStub(channel_);
+  v1::AdminRequest request;
+  v1::AdminReply reply;
+  request.mutable_list_sessions();
+  ASSERT_TRUE(admin->Ask(As(alice_).get(), request, &reply).ok());
+  ASSERT_EQ(reply.sessions_size(), 1);
+  request.mutable_kill_session()->set_id(reply.sessions(0).id());
+  ASSERT_TRUE(admin->Ask(As(alice_).get(), request, &reply).ok());
+  EXPECT_EQ(Goodbye(alice_, session), grpc::StatusCode::NOT_FOUND);
 }
 
 }  // namespace

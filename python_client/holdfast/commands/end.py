@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Ends a session of your own, by its name or its number (holdfast status): its tensors
-go. One that a program uses is ended with --force only; the program is told that another
-took its session over. A session without a name ends with its program, or by an admin's
-holdfast kill."""
+go. One that a program uses is ended with --force only; the program is told who did
+it."""
 
-from holdfast.commands._daemon import add_address, address_of, fail, read_stats, whoami
+from holdfast.commands._daemon import (
+    add_address,
+    address_of,
+    ask_admin,
+    fail,
+    read_stats,
+    whoami,
+)
 
 HELP = "end a session of your own"
 
@@ -30,35 +36,18 @@ def main(args):
 
 
 def _end(address, wanted, force):
-    import holdfast
-
     who, mine = _own_sessions(address)
     found = [s for s in mine if s["name"] == wanted]
     found = found or [s for s in mine if str(s["id"]) == wanted]
     if not found:
         return fail(f"{who} has no session {wanted!r}; holdfast status lists them")
     (session,) = found
-    if not session["name"]:
-        return fail(
-            f"session {wanted} has no name: it ends with its program "
-            f"({session['client']}), or an admin ends it: holdfast kill {wanted}"
-        )
     if session["connected"] and not force:
         return fail(
             f"a program uses session {wanted} ({session['client']}); --force ends it "
             "all the same"
         )
-    # Whoever holds a session may end it. A program that came back to it since the
-    # daemon was asked keeps it, unless it is to end in any case.
-    holder = holdfast.connect(
-        address,
-        session=session["name"],
-        attach=True if force else None,
-        default=False,
-    )
-    holder.close()
-    if not holder.attached:
-        return fail(f"session {wanted} has ended already")
+    ask_admin(address, "kill_session", id=session["id"], reason="")
     print(f"session {wanted} has ended")
     return 0
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Ends a session of any user: its tensors go, and its program is told who did it and
-why. For admins."""
+"""Ends a session: its tensors go, and its program is told who did it and why. Admins
+end anybody's, others their own (holdfast end asks first)."""
 
 from holdfast.commands._daemon import add_address, address_of, ask_admin, fail
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Shows what users may take of a daemon, and sets it while it runs: until the daemon
-ends, above its configuration (holdfastd --config). For admins.
+ends, above its configuration (holdfastd --config). For admins; others see their own.
 
 holdfast limits                            all users
 holdfast limits --user alice --memory 8GiB --weight 2
@@ -18,7 +18,7 @@ import sys
 from holdfast.commands._daemon import add_address, address_of, ask_admin, fail
 from holdfast.commands._text import print_table, size
 
-HELP = "show and set what users may take (admin)"
+HELP = "show what users may take, and set it (admin)"
 
 _UNITS = {
     "": 1,
@@ -120,6 +120,8 @@ def _show(reply):
                 *limits_text(user["limits"]),
             )
         )
+    if not reply.get("default_limits"):  # to one who is no admin
+        return print_table(rows)
     rows.append(("(default)", "", "", "", *limits_text(reply["default_limits"])))
     print_table(rows)
     total = int(reply["device_bytes"])

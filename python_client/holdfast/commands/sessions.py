@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lists every session of a daemon with its user. For admins: root and the user that
-runs the daemon over its Unix socket, others with an admin's token (HOLDFAST_TOKEN)."""
+"""Lists every session of a daemon with its user, to admins: root and the user that
+runs the daemon over its Unix socket, others with an admin's token (HOLDFAST_TOKEN).
+Others see their own."""
 
 import json
 
 from holdfast.commands._daemon import add_address, address_of, ask_admin, fail
 from holdfast.commands._text import duration, print_table, size
 
-HELP = "list all users' sessions (admin)"
+HELP = "list the sessions, an admin all users'"
 
 
 def add_arguments(parser):
