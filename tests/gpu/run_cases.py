@@ -180,7 +180,9 @@ def check(ours, theirs, run, shapes, positive, dtype):
     if positive:
         arrays = [np.abs(a) + 0.5 for a in arrays]
     arrays = [a.astype(np.float32) for a in arrays]
-    mine = [ours.tensor(a).to(getattr(ours, dtype)) for a in arrays]
+    # A device for tests may go by the name of cpu.
+    place = "cuda" if ours.cuda.is_available() else "cpu"
+    mine = [ours.tensor(a, device=place).to(getattr(ours, dtype)) for a in arrays]
     peer = [theirs.tensor(a, device="cuda").to(getattr(theirs, dtype)) for a in arrays]
     expected = run(theirs, *peer).detach().double().cpu().numpy()
     got = run(ours, *mine).detach().double().numpy()
