@@ -41,6 +41,8 @@ def cases():
                 [a, b],
                 True,
             )
+        if name in ("maximum", "minimum", "atan2"):
+            continue  # PyTorch takes no number there
         yield f"{name} number", lambda t, x, n=name: getattr(t, n)(x, 3), [
             (77, 3)
         ], True
