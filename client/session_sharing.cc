@@ -57,6 +57,7 @@ absl::StatusOr<Tensor> SessionCore::OpenShared(const std::string& token,
   for (int64_t size : spec.shape) message->add_shape(size);
   for (int64_t stride : spec.strides) message->add_strides(stride);
   message->set_offset(spec.offset);
+  message->set_device(spec.device);
   auto storage = MakeRef<StorageState>();
   storage->foreign = true;
   storage->shared = true;

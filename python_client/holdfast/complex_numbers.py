@@ -145,7 +145,8 @@ def _view_as_type(input, dtype):
         return _ops.view(_ops.view_as_real(input), sizes)
     if _PARTS.get(dtype) == own:
         return _ops.view_as_complex(_ops.view(input, (*sizes, 2)))
-    return _C.open_shared(_C.share(input, False), dtype, sizes, strides, offset, False)
+    token, device = _C.share(input, False), input._device_number
+    return _C.open_shared(token, dtype, sizes, strides, offset, False, device)
 
 
 def _as_type(input, dtype):

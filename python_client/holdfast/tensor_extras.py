@@ -220,8 +220,10 @@ def __deepcopy__(self, memo):
     return result
 
 
-def _rebuild(cls, data, dtype, shape, requires_grad):
+def _rebuild(cls, data, dtype, shape, requires_grad, device=None):
     tensor = _C._from_bytes(data, shape, getattr(_C, dtype))
+    if device is not None:
+        tensor = _C.move_to(tensor, _C.device_number(device))
     if cls is not Tensor:
         return Tensor._make_subclass(cls, tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
@@ -240,6 +242,7 @@ def __reduce_ex__(self, protocol):
         self.dtype.name,
         tuple(self.shape),
         self.requires_grad,
+        *((str(self.device),) if self._device_number else ()),
     )
     # The attributes are the object's state, which may refer to the object.
     return _rebuild, arguments, self.__dict__ or None

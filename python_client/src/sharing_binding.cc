@@ -42,9 +42,10 @@ PyObject* OpenShared(PyObject*, PyObject* args) {
            *strides = nullptr;
   TensorSpec spec;
   long long offset = 0;
-  int release_hold = 0;
-  if (!PyArg_ParseTuple(args, "SOO!O!Lp", &token, &dtype, &PyTuple_Type, &shape,
-                        &PyTuple_Type, &strides, &offset, &release_hold)) {
+  int release_hold = 0, device = 0;
+  if (!PyArg_ParseTuple(args, "SOO!O!Lp|i", &token, &dtype, &PyTuple_Type,
+                        &shape, &PyTuple_Type, &strides, &offset, &release_hold,
+                        &device)) {
     return nullptr;
   }
   if (!AsDType(dtype, &spec.dtype) ||
@@ -58,6 +59,7 @@ PyObject* OpenShared(PyObject*, PyObject* args) {
     return nullptr;
   }
   spec.offset = offset;
+  spec.device = static_cast<int8_t>(device);
   Session* session = DefaultSession();
   if (session == nullptr) return nullptr;
   char* bytes = nullptr;

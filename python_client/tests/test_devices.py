@@ -4,7 +4,9 @@
 """A daemon with several GPUs (server/fake_device, which refuses memory of another
 device): what programs see of them, and of "cpu" beside them."""
 
+import copy as copy_module
 import io
+import pickle
 import subprocess
 
 import numpy as np
@@ -309,6 +311,23 @@ def test_checkpoints_remember_where(torch):
     assert load(map_location="cpu") == ("cpu", "cpu")
     assert load(map_location={"cuda:1": "cuda:0"}) == ("cuda:0", "cpu")
     assert load(map_location=lambda s, where: s.cuda(0)) == ("cuda:0", "cuda:0")
+
+
+def test_pickled_viewed_and_shared_tensors_stay_where_they_are(torch):
+    for device in ("cpu", "cuda:0", "cuda:1"):
+        x = torch.arange(4.0, device=device)
+        copy = pickle.loads(pickle.dumps(x))
+        assert copy.device == x.device and copy.tolist() == [0, 1, 2, 3]
+        assert copy.data_ptr() != x.data_ptr()
+        whole = x.view(torch.int32)
+        assert whole.device == x.device and whole.tolist()[0] == 0
+        rebuild, arguments = torch.multiprocessing.reductions.reduce_tensor(x)
+        same = rebuild(*arguments)
+        assert same.device == x.device
+        same[1] = 7
+        torch.synchronize()
+        assert x.tolist() == [0, 7, 2, 3]
+        assert copy_module.deepcopy(x).device == x.device
 
 
 def test_a_checkpoint_of_more_gpus_than_there_are(torch, daemon):

@@ -22,6 +22,7 @@ def _layout(tensor):
         tuple(tensor.shape),
         tuple(tensor.stride()),
         tensor.storage_offset(),
+        tensor._device_number,
     )
 
 
@@ -62,9 +63,9 @@ def _opened(address, token, layout, release_hold):
         # This process's first tensor: the daemon is where that one lives. Nobody
         # takes this session over, so it need not wait for anybody.
         holdfast.connect(address, grace=0 if address.startswith("unix:") else 10)
-    name, shape, stride, offset = layout
+    name, shape, stride, offset, device = layout
     dtype = getattr(_C, name)
-    return _C.open_shared(token, dtype, shape, stride, offset, release_hold)
+    return _C.open_shared(token, dtype, shape, stride, offset, release_hold, device)
 
 
 def share_in_place(tensor):
