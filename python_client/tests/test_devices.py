@@ -330,6 +330,22 @@ def test_pickled_viewed_and_shared_tensors_stay_where_they_are(torch):
         assert copy_module.deepcopy(x).device == x.device
 
 
+def test_sparse_and_packed_tensors_move(torch):
+    sparse = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    assert str(sparse.device) == "cpu" and sparse.is_cpu
+    for moved in (sparse.to("cuda:1"), sparse.cuda(1)):
+        assert str(moved.device) == "cuda:1" and moved.is_cuda
+        assert moved._indices().device == moved._values().device == moved.device
+        product = torch.sparse.mm(moved, torch.ones(2, 1, device="cuda:1"))
+        assert str(product.device) == "cuda:1" and product.tolist() == [[1], [2]]
+        assert moved.cpu().to_dense().tolist() == [[0, 1], [2, 0]]
+    rows = [torch.ones(3, 2), torch.ones(1, 2)]
+    packed = torch.nn.utils.rnn.pack_sequence(rows).to("cuda:1")
+    lstm = torch.nn.LSTM(2, 3).to("cuda:1")
+    padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(lstm(packed)[0])
+    assert str(padded.device) == "cuda:1" and lengths.tolist() == [3, 1]
+
+
 def test_a_checkpoint_of_more_gpus_than_there_are(torch, daemon):
     file = io.BytesIO()
     torch.save(torch.arange(3.0, device="cuda:1"), file)

@@ -40,4 +40,4 @@ __all__ = [
     "lr_scheduler",
 ]
 
-__getattr__ = module_getattr("torch.optim")
+__getattr__ = module_getattr("torch.optim", submodules=("swa_utils",))

@@ -20,7 +20,7 @@ _SHARED = """
     __setattr__ __weakref__ __getattribute__ device dtype is_cpu is_cuda is_quantized
     is_meta is_mkldnn is_mps is_nested is_sparse_csr is_xpu itemsize get_device
     element_size is_floating_point is_complex is_signed __init_subclass__ __new__
-    __subclasshook__ __dir__ __sizeof__
+    __subclasshook__ __dir__ __sizeof__ _device_name _device_number
 """.split()
 
 
@@ -181,8 +181,16 @@ class SparseTensor(Tensor):
 
     def to(self, *args, **kwargs):
         """Converted or moved: as Tensor.to()."""
-        values = self._value.to(*args, **kwargs)
-        return self if values is self._value else self._with(values)
+        return self._moved(self._value.to(*args, **kwargs))
+
+    def _moved(self, values):
+        """With values that may be on another device: indices go along."""
+        if values is self._value:
+            return self
+        index = _C.move_to(self._index, values._device_number)
+        moved = self._with(values)
+        moved.__dict__["_index"] = index
+        return moved
 
     def type(self, dtype=None):
         """The name of its type, or it as another type."""
@@ -192,7 +200,7 @@ class SparseTensor(Tensor):
 
     def cuda(self, *args, **kwargs):
         """Moved to the GPU."""
-        return self._with(self._value.cuda(*args, **kwargs))
+        return self._moved(self._value.cuda(*args, **kwargs))
 
     def clone(self, **options):
         """A copy, in the same graph."""
