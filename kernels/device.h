@@ -82,7 +82,8 @@ class Device {
   virtual void SetNumerics(StreamId /*stream*/, const Numerics& /*numerics*/) {}
 
   // Enqueues one kernel; views, specs and attributes may go when it returns.
-  // An op that checks its data (kChecksData) returns its verdict; other errors
+  // An op that checks its data (kChecksData) returns its verdict, unless that
+  // is known already (Attrs::data_checked); other errors
   // that are known at once (a kernel that is missing, no scratch memory) are
   // returned as well, later ones are the stream's status.
   virtual absl::Status Launch(StreamId stream, PhiloxState philox,

@@ -73,9 +73,15 @@ class Attrs {
   int device() const { return device_; }
   void set_device(int device) { device_ = static_cast<int8_t>(device); }
 
+  // That what an op of kChecksData would check of its elements is known to be
+  // right (server/exec/data_checks.h).
+  bool data_checked() const { return data_checked_; }
+  void set_data_checked() { data_checked_ = true; }
+
  private:
   const OpSchema* schema_;
   int8_t device_ = 0;
+  bool data_checked_ = false;
   // {set, value}. Two in place: `x * 2` sets slot 1.
   absl::InlinedVector<std::pair<bool, AttrValue>, 2> values_;
 };

@@ -44,6 +44,8 @@ class CudaContext : public KernelContext {
   virtual absl::Status LaunchStatus() = 0;
 
   Numerics numerics;  // of the session whose op runs
+  // Attrs::data_checked of the op that runs.
+  bool data_checked = false;
 };
 
 inline CudaContext& Cuda(KernelContext& context) {

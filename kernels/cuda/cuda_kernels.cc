@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "kernels/cuda/copy.h"
+#include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/host_ops.h"
 #include "kernels/kernel_table.h"
 #include "kernels/widened.h"
@@ -120,10 +121,13 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
   const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
   const bool loads_16 =
       Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
-  if (op.has(kAnyDType) || loads_16 || !NeedsWidening(inputs, outputs)) {
-    return kernel(context, attrs, inputs, outputs);
-  }
-  return RunWidened(kernel, &CudaCopy, context, attrs, inputs, outputs);
+  Cuda(context).data_checked = attrs.data_checked();
+  absl::Status status =
+      op.has(kAnyDType) || loads_16 || !NeedsWidening(inputs, outputs)
+          ? kernel(context, attrs, inputs, outputs)
+          : RunWidened(kernel, &CudaCopy, context, attrs, inputs, outputs);
+  Cuda(context).data_checked = false;
+  return status;
 }
 
 }  // namespace holdfast

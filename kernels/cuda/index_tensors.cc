@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> AddToTable(KernelContext& context, const Addressing& a,
   const Dims strides = BroadcastStrides(*view.spec, a.shape);
   const Offsets<1> offsets = MakeOffsets<1>(a.shape, {strides});
   const Operand index(view);
-  return FirstFault(context, a.count, [=] HOLDFAST_LAMBDA(int64_t i) {
+  return FirstFaultOfSteps(context, a.count, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at;
     offsets.At(i, &at);
     int64_t place = index.Load<int64_t>(at);

@@ -324,6 +324,29 @@ absl::Status Executor::ApplyPut(const v1::Put& put) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Whether an upload of such elements is to tell what they are.
+bool LooksAt(const TensorSpec& spec) {
+  const size_t bytes = spec.nbytes();
+  return (spec.dtype == DType::kInt64 || spec.dtype == DType::kInt32) &&
+         bytes > 0 && bytes <= HostStaging::kMostIntegerBytes;
+}
+
+}  // namespace
+
+absl::Status Executor::UploadIntegers(const void* host, Tensor* tensor) {
+  const TensorSpec& spec = tensor->spec();
+  absl::StatusOr<KnownBounds> known =
+      staging_->UploadIntegers(tensor->data(), host, spec.dtype, spec.nbytes());
+  if (!known.ok()) return known.status();
+  if (*known) {
+    tensor->storage()->set_integers(std::make_unique<Storage::Integers>(
+        Storage::Integers{**known, spec.dtype}));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
   absl::StatusOr<TensorSpec> spec = SpecFromProto(put.spec());
   if (!spec.ok()) return spec.status();
@@ -364,7 +387,10 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
     }
     absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
     if (!tensor.ok()) return tensor.status();
-    absl::Status s = staging_->UploadBlock((*tensor)->data(), block, bytes);
+    absl::Status s =
+        LooksAt((*tensor)->spec())
+            ? UploadIntegers(block->data, tensor->get())
+            : staging_->UploadBlock((*tensor)->data(), block, bytes);
     if (!s.ok()) return s;
     return Value(*std::move(tensor));
   }
@@ -380,7 +406,9 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
   absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
   if (!tensor.ok()) return tensor.status();
   if (staging_) {
-    absl::Status s = staging_->Upload((*tensor)->data(), data);
+    absl::Status s = LooksAt((*tensor)->spec())
+                         ? UploadIntegers(data.data(), tensor->get())
+                         : staging_->Upload((*tensor)->data(), data);
     if (!s.ok()) return s;
   } else if (bytes > 0) {
     std::memcpy((*tensor)->data(), data.data(), bytes);

@@ -213,6 +213,7 @@ class Executor {
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
   absl::StatusOr<Value> MakeFromPut(const v1::Put& put);
+  absl::Status UploadIntegers(const void* host, Tensor* tensor);
   // ---- executor_inherit.cc
   absl::StatusOr<Value> CopyInherited(const v1::Inherited& from,
                                       const TensorSpec& spec);

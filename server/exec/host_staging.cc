@@ -13,6 +13,7 @@ HostStaging::HostStaging(Device* device, StreamId stream, bool shared,
                          size_t limit_bytes)
     : device_(device),
       stream_(stream),
+      limit_bytes_(limit_bytes),
       memory_(std::make_unique<PinnedMemory>(device, shared), limit_bytes,
               kHost) {}
 
@@ -26,10 +27,34 @@ absl::Status HostStaging::Upload(void* device, absl::string_view bytes) {
   return status;
 }
 
+absl::StatusOr<KnownBounds> HostStaging::UploadIntegers(void* device,
+                                                        const void* host,
+                                                        DType dtype,
+                                                        size_t bytes) {
+  if (!unseen_) {
+    unseen_.emplace(std::make_unique<PinnedMemory>(device_, /*shared=*/false),
+                    limit_bytes_, kHost);
+  }
+  absl::StatusOr<MemoryBlock*> block = unseen_->Allocate(bytes, kHost);
+  if (!block.ok()) return block.status();
+  std::memcpy((*block)->data, host, bytes);
+  const KnownBounds bounds =
+      BoundsOfElements(dtype, (*block)->data, bytes / ItemSize(dtype));
+  absl::Status status = CopyUp(&*unseen_, device, *block, bytes);
+  unseen_->Free(*block);
+  if (!status.ok()) return status;
+  return bounds;
+}
+
 absl::Status HostStaging::UploadBlock(void* device, MemoryBlock* block,
                                       size_t bytes) {
+  return CopyUp(&memory_, device, block, bytes);
+}
+
+absl::Status HostStaging::CopyUp(CachingAllocator* allocator, void* device,
+                                 MemoryBlock* block, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
-  memory_.UseOnStream(block, stream_);
+  allocator->UseOnStream(block, stream_);
   return device_->Copy(stream_, Device::CopyKind::kToDevice, device,
                        block->data, bytes);
 }

@@ -10,11 +10,13 @@
 #define HOLDFAST_SERVER_EXEC_HOST_STAGING_H_
 
 #include <limits>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/device.h"
+#include "server/exec/integer_bounds.h"
 #include "server/memory/caching_allocator.h"
 
 namespace holdfast {
@@ -31,6 +33,12 @@ class HostStaging {
   absl::Status Upload(void* device, absl::string_view bytes);
   // The same from a block of memory(), which its owner may free right away.
   absl::Status UploadBlock(void* device, MemoryBlock* block, size_t bytes);
+  // Copies int32 or int64 elements by way of memory that no client sees, and
+  // tells what is known of them.
+  absl::StatusOr<KnownBounds> UploadIntegers(void* device, const void* host,
+                                             DType dtype, size_t bytes);
+  // Those that are worth a look, which takes the host a millisecond at most.
+  static constexpr size_t kMostIntegerBytes = size_t{8} << 20;
   // A block of memory() that holds the bytes once the stream has passed a
   // point recorded after the call. Free it into memory().
   absl::StatusOr<MemoryBlock*> Download(const void* device, size_t bytes);
@@ -39,9 +47,14 @@ class HostStaging {
   const CachingAllocator& memory() const { return memory_; }
 
  private:
+  absl::Status CopyUp(CachingAllocator* allocator, void* device,
+                      MemoryBlock* block, size_t bytes);
+
   Device* const device_;
   const StreamId stream_;
+  const size_t limit_bytes_;
   CachingAllocator memory_;
+  std::optional<CachingAllocator> unseen_;  // by clients; made when needed
 };
 
 }  // namespace holdfast

@@ -19,6 +19,7 @@
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
 #include "proto/profile_clock.h"
+#include "server/exec/data_checks.h"
 #include "server/exec/profile_buffer.h"
 
 namespace holdfast {
@@ -111,6 +112,11 @@ absl::Status CheckNotPublished(const OpSchema& op, const Value& value) {
       "' is published, and its tensors are read-only: write to a clone() of "
       "them, or publish with writable=True. Got ",
       value->spec().ToString()));
+}
+
+Attrs Checked(Attrs attrs) {
+  attrs.set_data_checked();
+  return attrs;
 }
 
 // Nobody else sees this memory.
@@ -397,8 +403,15 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   if (schema.has(kRandom) && !views.empty()) {
     philox_.offset += RandomCounters(*views[0].spec);
   }
+  const bool known =
+      ABSL_PREDICT_FALSE(place.asynchronous && schema.has(kChecksData)) &&
+      DataKnownRight(attrs, inputs);
   status =
-      place.device->Launch(place.stream, philox, attrs, prepared.views, views);
+      place.device->Launch(place.stream, philox, known ? Checked(attrs) : attrs,
+                           prepared.views, views);
+  if (ABSL_PREDICT_FALSE(place.asynchronous)) {
+    NoteIntegers(attrs, inputs, inplace, status.ok(), *outputs);
+  }
   if (!status.ok()) {
     outputs->clear();
     return status;

@@ -135,6 +135,10 @@ class OpRunner final : public OpSink {
   // Fills in the sizes of `specs` that only the data tells.
   absl::Status CompleteSpecs(const SessionDevice& place, const Attrs& attrs,
                              const KernelInputs& inputs, OutputSpecs* specs);
+  // Keeps what is known of the integers that a launch has written or made;
+  // `done` false: it failed.
+  static void NoteIntegers(const Attrs& attrs, absl::Span<const Value> inputs,
+                           bool inplace, bool done, const Values& outputs);
   // Draws the next op to time.
   void NoteDuration(int64_t nanoseconds, OpCounters* counters);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OpRunner: on which device an op runs, and tensors that come from another one.
+#include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -115,6 +116,10 @@ absl::StatusOr<RefPtr<Tensor>> OpRunner::Move(const Tensor& tensor,
       (*to)->stream, (*moved)->data(), (*from)->device, (*from)->stream,
       source->data(), source->spec().nbytes());
   if (!s.ok()) return s;
+  if (const Storage::Integers* known = tensor.storage()->integers()) {
+    (*moved)->storage()->set_integers(
+        std::make_unique<Storage::Integers>(*known));
+  }
   return moved;
 }
 

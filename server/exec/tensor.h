@@ -17,6 +17,7 @@
 #include "kernels/kernel.h"
 #include "ops/ref_counted.h"
 #include "ops/tensor_spec.h"
+#include "server/exec/integer_bounds.h"
 #include "server/exec/shared_storages.h"
 #include "server/memory/caching_allocator.h"
 
@@ -70,6 +71,17 @@ class Storage final : public RefCounted {
   // it in host memory (HostStaging), which goes with it.
   void SetMirror(RefPtr<Storage> mirror) { mirror_ = std::move(mirror); }
 
+  // What is known of all elements that lie in it, as integers of one type;
+  // null: nothing. Only of memory that host code does not write.
+  struct Integers {
+    IntegerBounds bounds;
+    DType dtype;
+  };
+  const Integers* integers() const { return integers_.get(); }
+  void set_integers(std::unique_ptr<Integers> integers) {
+    integers_ = std::move(integers);
+  }
+
   // Writes after creation. `last_writer` is a static string such as "add_".
   uint32_t version = 0;
   const char* last_writer = "";
@@ -91,6 +103,7 @@ class Storage final : public RefCounted {
   MemoryBlock* const block_;
   RefPtr<Storage> mirror_;
   std::unique_ptr<StorageSharing> sharing_;
+  std::unique_ptr<Integers> integers_;
 };
 
 // How often a tensor was written, and by what.

@@ -166,8 +166,8 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
   FakeStream::Task task = [philox, attrs, in, out](Device& cpu) {
     return cpu.Launch(0, philox, attrs, in->get(), out->get());
   };
-  if (Note(stream, attrs.schema(), &task)) return absl::OkStatus();
-  if (attrs.schema().has(kChecksData)) {
+  if (Note(stream, attrs, &task)) return absl::OkStatus();
+  if (attrs.schema().has(kChecksData) && !attrs.data_checked()) {
     on->WaitFor(on->enqueued());
     return on->cpu().Launch(0, philox, attrs, in->get(), out->get());
   }
@@ -205,7 +205,7 @@ absl::Status FakeDevice::LaunchFused(StreamId stream,
     std::lock_guard<std::mutex> lock(mutex_);
     fused_ += requests.size();
   }
-  if (Note(stream, requests[0].attrs.schema(), &task)) return absl::OkStatus();
+  if (Note(stream, requests[0].attrs, &task)) return absl::OkStatus();
   Find(stream)->Enqueue(std::move(task));
   return absl::OkStatus();
 }
@@ -217,7 +217,7 @@ uint64_t FakeDevice::fused() {
 
 // ---- recordings
 
-bool FakeDevice::Note(StreamId stream, const OpSchema& op,
+bool FakeDevice::Note(StreamId stream, const Attrs& attrs,
                       FakeStream::Task* task) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = noting_.find(stream);
@@ -226,7 +226,9 @@ bool FakeDevice::Note(StreamId stream, const OpSchema& op,
     return false;
   }
   // A GPU's stream has no answers while it notes, and its kernels no host.
-  if (op.has(kChecksData) || op.name == unrecordable_) {
+  const OpSchema& op = attrs.schema();
+  if ((op.has(kChecksData) && !attrs.data_checked()) ||
+      op.name == unrecordable_) {
     it->second.whole = false;
   }
   it->second.tasks.push_back(std::move(*task));

@@ -126,7 +126,7 @@ class FakeDevice final : public Device, public Recorder {
   absl::Status CheckOwn(const void* address) const;
   absl::Status CheckOwn(absl::Span<const TensorView> views) const;
   // Takes the task if the stream makes a recording.
-  bool Note(StreamId stream, const OpSchema& op, FakeStream::Task* task);
+  bool Note(StreamId stream, const Attrs& attrs, FakeStream::Task* task);
 
   const absl::Duration lag_;
   const MakeExecutor make_executor_;

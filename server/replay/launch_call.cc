@@ -34,7 +34,9 @@ bool SameValue(const AttrValue& a, const AttrValue& b) {
 }
 
 bool SameAttrs(const Attrs& a, const Attrs& b) {
-  if (&a.schema() != &b.schema()) return false;
+  if (&a.schema() != &b.schema() || a.data_checked() != b.data_checked()) {
+    return false;
+  }
   for (int slot = 0; slot < a.schema().num_attrs; ++slot) {
     if (a.IsSet(slot) != b.IsSet(slot)) return false;
     if (a.IsSet(slot) && !SameValue(a.Get(slot), b.Get(slot))) return false;

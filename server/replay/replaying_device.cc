@@ -121,9 +121,11 @@ void ReplayingDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
 
 // Not what draws other numbers each time (or says where they are, without
 // drawing any), waits for its data, or copies lists of tensors to the device.
-bool ReplayingDevice::MayRecord(const OpSchema& op) const {
+bool ReplayingDevice::MayRecord(const Attrs& attrs) const {
+  const OpSchema& op = attrs.schema();
   return !op.has(kRandom) && !op.has(kReadsRandomState) &&
-         !op.has(kChecksData) && !op.has(kDataShape) && !op.has(kMutates) &&
+         (!op.has(kChecksData) || attrs.data_checked()) &&
+         !op.has(kDataShape) && !op.has(kMutates) &&
          on_host_.count(op.name) == 0;
 }
 
@@ -133,7 +135,7 @@ absl::Status ReplayingDevice::Launch(StreamId stream, PhiloxState philox,
                                      absl::Span<const TensorView> outputs) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = streams_.find(stream);
-  if (it != streams_.end() && MayRecord(attrs.schema())) {
+  if (it != streams_.end() && MayRecord(attrs)) {
     absl::Status status = it->second.Launch({attrs, inputs, outputs});
     ++launches_;
     if (it->second.withholds() && !watched_) {

@@ -84,7 +84,7 @@ class ReplayingDevice final : public Device {
   absl::Status Synchronize(StreamId stream) override;
 
  private:
-  bool MayRecord(const OpSchema& op) const;
+  bool MayRecord(const Attrs& attrs) const;
   // REQUIRES: mutex_ held. What is withheld on the stream is launched.
   void Cut(StreamId stream);
   // REQUIRES: mutex_ held.
