@@ -36,6 +36,7 @@ struct DeviceProperties {
   int major = 0, minor = 0;  // compute capability
   int multi_processors = 0;
   uint64_t total_bytes = 0;
+  std::string bus_id;  // PCI's, which every process knows it by
 };
 
 class Device {
@@ -73,6 +74,24 @@ class Device {
   // still use it). Devices with host_memory() need neither.
   virtual absl::Status PinHost(void* base, size_t bytes) = 0;
   virtual void UnpinHost(void* base) = 0;
+
+  // What DeviceMemory::Export and OpenMemory deal in.
+  virtual MemoryHandleKind handle_kind() const {
+    return MemoryHandleKind::kNone;
+  }
+  // Opens memory of another process on this device, which may read it until
+  // CloseMemory, after the work that does. An error: the bytes are no handle of
+  // such memory, and the device is as it was.
+  struct OpenedMemory {
+    void* base = nullptr;
+    size_t bytes = 0;  // from `base` on
+  };
+  virtual absl::StatusOr<OpenedMemory> OpenMemory(
+      absl::string_view /*handle*/) {
+    return absl::UnimplementedError(
+        "[memory] this device opens no memory of other processes");
+  }
+  virtual void CloseMemory(const OpenedMemory& /*memory*/) {}
 
   virtual absl::StatusOr<StreamId> CreateStream() = 0;
   // Waits for what is enqueued.

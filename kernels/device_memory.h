@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 
@@ -26,6 +27,11 @@ struct MemorySegment {
   int fd = -1;  // memfd that local clients may map; -1: not shareable
 };
 
+// What lets another process of this machine open a device's memory: CUDA's 64
+// bytes (cudaIpcMemHandle_t), or the path of a file where the device is plain
+// memory.
+enum class MemoryHandleKind { kNone = 0, kCudaIpc = 1, kFile = 2 };
+
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -34,6 +40,12 @@ class DeviceMemory {
   virtual absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) = 0;
   // Waits for work that may still use it.
   virtual void FreeSegment(const MemorySegment& segment) = 0;
+  // A handle by which another process reads and writes the whole segment, to be
+  // freed when no process has it open any more.
+  virtual absl::StatusOr<std::string> Export(const MemorySegment& /*segment*/) {
+    return absl::UnimplementedError(
+        "[memory] no other process can open this device's memory");
+  }
 
   // A point in `stream`: everything enqueued so far. 0 means "already passed",
   // which synchronous devices return always. Points may be asked about, and

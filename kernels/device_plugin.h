@@ -24,7 +24,7 @@ class Recorder;  // kernels/recorder.h
 
 // Raised with every change of this file, device.h, device_memory.h, kernel.h or
 // recorder.h.
-inline constexpr uint32_t kDevicePluginVersion = 5;
+inline constexpr uint32_t kDevicePluginVersion = 6;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/fused_chain.h"
+#include "kernels/cuda/shared_memory.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 
@@ -56,6 +57,7 @@ DeviceProperties Tell(int index, const cudaDeviceProp& properties) {
   told.minor = properties.minor;
   told.multi_processors = properties.multiProcessorCount;
   told.total_bytes = properties.totalGlobalMem;
+  told.bus_id = BusId(index);
   return told;
 }
 
@@ -85,6 +87,10 @@ class CudaMemory final : public DeviceMemory {
   void FreeSegment(const MemorySegment& segment) override {
     device_->Use();
     cudaFree(segment.base);
+  }
+  absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
+    device_->Use();
+    return ExportHandle(segment);
   }
   uint64_t RecordPoint(StreamId stream) override {
     return device_->RecordPoint(stream);
@@ -175,6 +181,17 @@ void CudaDevice::UnpinHost(void* base) {
   Use();
   cudaDeviceSynchronize();
   cudaHostUnregister(base);
+}
+
+absl::StatusOr<Device::OpenedMemory> CudaDevice::OpenMemory(
+    absl::string_view handle) {
+  Use();
+  return OpenHandle(handle, index_);
+}
+
+void CudaDevice::CloseMemory(const OpenedMemory& memory) {
+  Use();
+  CloseHandle(memory);
 }
 
 absl::StatusOr<StreamId> CudaDevice::CreateStream() {

@@ -41,6 +41,12 @@ class CudaDevice final : public Device, public Recorder {
   absl::Status PinHost(void* base, size_t bytes) override;
   void UnpinHost(void* base) override;
 
+  MemoryHandleKind handle_kind() const override {
+    return MemoryHandleKind::kCudaIpc;
+  }
+  absl::StatusOr<OpenedMemory> OpenMemory(absl::string_view handle) override;
+  void CloseMemory(const OpenedMemory& memory) override;
+
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;
   void SetNumerics(StreamId stream, const Numerics& numerics) override;

@@ -356,6 +356,7 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
         " strides ", ShapeString(spec->strides)));
   }
   if (put.has_inherited()) return CopyInherited(put.inherited(), *spec);
+  if (put.has_foreign()) return CopyForeign(put.foreign(), *std::move(spec));
   if (DevicePlace(spec->device) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("[put] data comes to the first device, and goes on with "

@@ -161,6 +161,8 @@ class Executor {
     RefPtr<Storage> staging;  // null: a barrier
     size_t bytes = 0;
     Value source;  // what a client maps stays as long as its tensor
+    // No read: the copy of another process's memory, to be closed after it.
+    std::shared_ptr<void> foreign;
   };
 
   absl::Status ApplyCommand(const v1::Command& command);
@@ -202,6 +204,13 @@ class Executor {
   // Makes handles for its tensors and tells them.
   void OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version);
 
+  // ---- executor_foreign.cc
+  // Replies with the place of the tensor's storage, once the devices have done
+  // what they were given.
+  absl::Status ExportMemory(const Value& tensor, v1::ReadResult* result);
+  absl::StatusOr<Value> CopyForeign(const v1::ForeignMemory& from,
+                                    TensorSpec spec);
+
   // ---- executor_profile.cc
   absl::Status ApplyProfile(const v1::Profile& request);
   absl::Status ApplyReadProfile(const v1::Read& read);
@@ -235,6 +244,8 @@ class Executor {
                               v1::ReadResult* result);
   absl::Status StartDownload(const v1::Read& read, const Value& tensor,
                              v1::ReadResult* result);
+  // Replies once the devices have done what they were given so far.
+  void AwaitDevices(v1::ReadResult result, Value source);
   // A contiguous tensor of the same elements.
   absl::StatusOr<Value> Gathered(const Value& tensor);
   absl::Status AddBytes(absl::string_view bytes, v1::ReadResult* result);

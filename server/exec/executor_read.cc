@@ -27,10 +27,7 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
       ReportFailure(*failure, result.mutable_status());
       ListLost(*failure, &result);
     }
-    WaitingRead barrier;
-    barrier.points = devices_.RecordPoints();
-    barrier.result = std::move(result);
-    reads_.push_back(std::move(barrier));
+    AwaitDevices(std::move(result), Value());
     FinishReads();
     return absl::OkStatus();
   }
@@ -68,12 +65,27 @@ absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,
                                 v1::ReadResult* result, bool* arrived) {
   if (read.spec_only()) {
     SpecToProto(AsTensor(tensor)->spec(), result->mutable_spec());
+    *arrived = !read.complete();
+    if (!*arrived) AwaitDevices(std::move(*result), tensor);
     return absl::OkStatus();
+  }
+  if (read.export_memory()) {
+    absl::Status s = ExportMemory(tensor, result);
+    *arrived = !s.ok();
+    return s;
   }
   if (!staging_) return ReadHostMemory(read, tensor, result);
   absl::Status s = StartDownload(read, tensor, result);
   *arrived = !s.ok();
   return s;
+}
+
+void Executor::AwaitDevices(v1::ReadResult result, Value source) {
+  WaitingRead waiting;
+  waiting.points = devices_.RecordPoints();
+  waiting.result = std::move(result);
+  waiting.source = std::move(source);
+  reads_.push_back(std::move(waiting));
 }
 
 absl::StatusOr<Value> Executor::Gathered(const Value& tensor) {
@@ -174,6 +186,7 @@ void Executor::FinishReads() {
 }
 
 void Executor::FinishRead(WaitingRead read) {
+  if (read.foreign != nullptr) return;  // closed now; nobody asked
   v1::ReadResult& result = read.result;
   absl::Status status = devices_.status();
   if (status.ok() && read.staging && !result.has_place()) {

@@ -125,6 +125,17 @@ bool Exclusive(const Tensor& tensor) {
   return storage.unique() && storage.sharing() == nullptr;
 }
 
+// Whether an input must be out of the clients' reach while the op runs: its
+// elements are looked at twice, first to check them or to count what they
+// select.
+bool MayNotChange(const OpSchema& schema, const TensorSpec& spec,
+                  bool asynchronous) {
+  // Other kernels than the CPU's check in a pass of its own.
+  if (asynchronous && schema.has(kDataShape)) return true;
+  return schema.has(kChecksData) && IsIntegral(spec.dtype) &&
+         (asynchronous || !schema.has(kLoadsOnce));
+}
+
 }  // namespace
 
 std::array<OpCounters, kNumOps>& AllOpCounters() {
@@ -466,9 +477,8 @@ absl::Status OpRunner::Prepare(const SessionDevice& place, int device,
       copies.push_back(*std::move(moved));
       continue;
     }
-    const bool index = place.guard != nullptr && schema.has(kChecksData) &&
-                       !schema.has(kLoadsOnce) &&
-                       IsIntegral(tensor.spec().dtype) && !(inplace && i == 0);
+    const bool index = place.guard != nullptr && !(inplace && i == 0) &&
+                       MayNotChange(schema, tensor.spec(), place.asynchronous);
     const bool alias =
         inplace && i > 0 &&
         tensor.storage() == AsTensor(inputs[0])->storage() &&

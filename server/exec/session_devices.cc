@@ -63,6 +63,18 @@ std::shared_ptr<CachingAllocator> SessionDevices::memory(int place) const {
   return it == opened_.end() ? nullptr : it->second.memory;
 }
 
+void SessionDevices::GuardFurther(int place) {
+  Further& further = opened_.find(place)->second;
+  if (further.guard != nullptr) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  SessionDevice& at = further.device;
+  further.guard = std::make_shared<CachingAllocator>(
+      at.device->CreateMemory(/*shared=*/false), limit_bytes_, at.stream,
+      account_);
+  further.guard->set_place(place);
+  at.guard = further.guard.get();
+}
+
 std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>>
 SessionDevices::opened() const {
   std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>> all;
@@ -102,10 +114,16 @@ void SessionDevices::SetNumerics(const Numerics& numerics) {
 void SessionDevices::set_limit_bytes(size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   limit_bytes_ = bytes;
-  for (auto& [number, one] : opened_) one.memory->set_limit_bytes(bytes);
+  for (auto& [number, one] : opened_) {
+    one.memory->set_limit_bytes(bytes);
+    if (one.guard != nullptr) one.guard->set_limit_bytes(bytes);
+  }
 }
 
 void SessionDevices::ReleaseCached() {
+  for (const auto& [number, one] : opened_) {
+    if (one.guard != nullptr) one.guard->ReleaseCached();
+  }
   for (const auto& [number, memory] : opened()) memory->ReleaseCached();
 }
 

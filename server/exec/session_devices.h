@@ -47,6 +47,9 @@ class SessionDevices {
   absl::StatusOr<SessionDevice*> Find(int device);
   // Of a place (DevicePlace) but home that was used; null: none.
   std::shared_ptr<CachingAllocator> memory(int place) const;
+  // From now on a client can write memory of the place, which was used
+  // (SessionDevice::guard). Home's guard is its owner's.
+  void GuardFurther(int place);
   // Those that were used, home aside, by their places.
   std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>> opened() const;
 
@@ -65,6 +68,7 @@ class SessionDevices {
   struct Further {
     SessionDevice device;
     std::shared_ptr<CachingAllocator> memory;
+    std::shared_ptr<CachingAllocator> guard;  // null: nobody writes memory
   };
   absl::Status Open(int place);
 

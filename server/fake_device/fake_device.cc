@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/fake_device/fake_device.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/number_operand.h"
 #include "kernels/owned_views.h"
@@ -49,6 +55,9 @@ class FakeMemory final : public DeviceMemory {
     host.base = ToHost(segment.base);
     memory_.FreeSegment(host);
   }
+  absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
+    return absl::StrCat("/proc/", getpid(), "/fd/", segment.fd);
+  }
   uint64_t RecordPoint(StreamId stream) override {
     return device_->RecordPoint(stream);
   }
@@ -59,7 +68,7 @@ class FakeMemory final : public DeviceMemory {
 
  private:
   FakeDevice* const device_;
-  HostMemory memory_{/*shared=*/false};
+  HostMemory memory_{/*shared=*/true};  // in files, to be exported
 };
 
 }  // namespace
@@ -92,6 +101,34 @@ bool FakeDevice::IsPinned(const void* host, size_t bytes) {
   if (it == pinned_.begin()) return false;
   --it;
   return begin + bytes <= it->first + it->second;
+}
+
+// As a GPU's driver does: what is no other process's memory is refused.
+absl::StatusOr<Device::OpenedMemory> FakeDevice::OpenMemory(
+    absl::string_view handle) {
+  const absl::Status refusal = absl::InvalidArgumentError(
+      "[fake] no other process's memory has that handle");
+  if (!absl::StartsWith(handle, "/proc/") || absl::StrContains(handle, "..") ||
+      absl::StartsWith(handle, absl::StrCat("/proc/", getpid(), "/"))) {
+    return refusal;
+  }
+  const int fd = open(std::string(handle).c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return refusal;
+  struct stat info = {};
+  const int seals = fcntl(fd, F_GET_SEALS);  // an error: no memory
+  void* base = MAP_FAILED;
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &info) == 0 &&
+      info.st_size > 0) {
+    base = mmap(nullptr, info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (base == MAP_FAILED) return refusal;
+  return OpenedMemory{ToDevice(base, index_),
+                      static_cast<size_t>(info.st_size)};
+}
+
+void FakeDevice::CloseMemory(const OpenedMemory& memory) {
+  munmap(ToHost(memory.base), memory.bytes);
 }
 
 absl::Status FakeDevice::CheckOwn(const void* address) const {

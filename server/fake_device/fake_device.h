@@ -49,7 +49,13 @@ class FakeDevice final : public Device, public Recorder {
   std::string description() const override { return "fake device"; }
   // Figures that no other device has.
   DeviceProperties properties() const override {
-    return {"fake device", index_, 1, 2, 3, uint64_t{5} << 40};
+    return {"fake device",
+            index_,
+            1,
+            2,
+            3,
+            uint64_t{5} << 40,
+            "fake:" + std::to_string(index_)};
   }
   uint64_t FreeBytes() const override { return uint64_t{4} << 40; }
   bool host_memory() const override { return false; }
@@ -58,6 +64,13 @@ class FakeDevice final : public Device, public Recorder {
   std::unique_ptr<DeviceMemory> CreateMemory(bool shared) override;
   absl::Status PinHost(void* base, size_t bytes) override;
   void UnpinHost(void* base) override;
+
+  // Its memory is files: handles are paths below /proc.
+  MemoryHandleKind handle_kind() const override {
+    return MemoryHandleKind::kFile;
+  }
+  absl::StatusOr<OpenedMemory> OpenMemory(absl::string_view handle) override;
+  void CloseMemory(const OpenedMemory& memory) override;
 
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;

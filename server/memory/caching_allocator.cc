@@ -177,7 +177,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
   block->stream = stream;
   segment_bytes_ += segment->bytes;
   peak_segment_bytes_ = std::max(peak_segment_bytes_, segment_bytes_);
-  segments_[segment->id] = {*segment, block};
+  segments_[segment->id] = {*segment, block, {}};
   return block;
 }
 
@@ -301,7 +301,8 @@ size_t CachingAllocator::FreeIdleSegments() {
     MemoryBlock* block = it->second.first;
     const MemorySegment& segment = it->second.segment;
     const bool idle = block->bytes == segment.bytes && !block->in_use &&
-                      !block->binned && block->points.empty();
+                      !block->binned && block->points.empty() &&
+                      it->second.handle.empty();
     if (!idle) {
       ++it;
       continue;
@@ -330,6 +331,20 @@ absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
     return absl::NotFoundError(absl::StrCat("no memory segment ", id));
   }
   return it->second.segment;
+}
+
+absl::StatusOr<std::string> CachingAllocator::Export(uint64_t segment) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = segments_.find(segment);
+  if (it == segments_.end()) {
+    return absl::NotFoundError(absl::StrCat("no memory segment ", segment));
+  }
+  if (it->second.handle.empty()) {
+    absl::StatusOr<std::string> handle = memory_->Export(it->second.segment);
+    if (!handle.ok()) return handle;
+    it->second.handle = *std::move(handle);
+  }
+  return it->second.handle;
 }
 
 void CachingAllocator::ResetPeak() {

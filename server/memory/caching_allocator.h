@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -112,6 +113,9 @@ class CachingAllocator {
   size_t ReleaseCached();
 
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
+  // The handle of a segment (DeviceMemory::Export), which from now on is given
+  // back with the allocator alone: others may look at it.
+  absl::StatusOr<std::string> Export(uint64_t segment);
   MemoryStats stats() const;
   std::vector<SegmentListing> List() const;
   // peak_in_use and peak_held start again from what is now.
@@ -147,6 +151,7 @@ class CachingAllocator {
   struct SegmentRecord {
     MemorySegment segment;
     MemoryBlock* first = nullptr;
+    std::string handle;  // once exported
   };
 
   // One attempt. `refused`: set when it was the account that refused.

@@ -26,6 +26,9 @@ class ReplayingMemory final : public DeviceMemory {
     device_->Flush();
     memory_->FreeSegment(segment);
   }
+  absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
+    return memory_->Export(segment);
+  }
   uint64_t RecordPoint(StreamId stream) override {
     return device_->RecordPoint(stream);
   }

@@ -56,6 +56,16 @@ class ReplayingDevice final : public Device {
   }
   void UnpinHost(void* base) override { device_->UnpinHost(base); }
 
+  MemoryHandleKind handle_kind() const override {
+    return device_->handle_kind();
+  }
+  absl::StatusOr<OpenedMemory> OpenMemory(absl::string_view handle) override {
+    return device_->OpenMemory(handle);
+  }
+  void CloseMemory(const OpenedMemory& memory) override {
+    device_->CloseMemory(memory);
+  }
+
   absl::StatusOr<StreamId> CreateStream() override;
   void DestroyStream(StreamId stream) override;
   void SetNumerics(StreamId stream, const Numerics& numerics) override;

@@ -42,6 +42,20 @@ void SessionRegistry::TellProperties(v1::StatsReply* reply) const {
   reply->set_fused_launches(counts.fused);
 }
 
+void SessionRegistry::ListGpus(v1::HelloReply* reply) const {
+  if (device_->handle_kind() == MemoryHandleKind::kNone) return;
+  std::vector<const Device*> devices = {device_};
+  devices.insert(devices.end(), further_devices_.begin(),
+                 further_devices_.end());
+  for (const Device* device : devices) {
+    v1::Gpu* gpu = reply->add_gpus();
+    gpu->set_handles(device->handle_kind() == MemoryHandleKind::kCudaIpc
+                         ? v1::Gpu::CUDA_IPC
+                         : v1::Gpu::FILE);
+    gpu->set_bus_id(device->properties().bus_id);
+  }
+}
+
 void SessionRegistry::ListMemory(const std::string& user, uint64_t id,
                                  v1::StatsReply* reply) {
   for (const std::shared_ptr<Session>& session : Sessions()) {

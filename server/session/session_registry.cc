@@ -81,6 +81,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
   reply.set_device(std::string(device_->name()));
   reply.set_device_memory(!device_->host_memory());
   reply.set_devices(1 + static_cast<uint32_t>(further_devices_.size()));
+  ListGpus(&reply);
   reply.set_op_fingerprint(OpTableFingerprint());
   if (request.op_fingerprint() != OpTableFingerprint()) {
     for (const OpSchema& op : AllOps()) {

@@ -185,6 +185,7 @@ class SessionRegistry {
                            const std::string& name) const;
   void Forget(const Session& session);
   void TellProperties(v1::StatsReply* reply) const;
+  void ListGpus(v1::HelloReply* reply) const;
   // The blocks of the user's session of that id, if there is one in the reply.
   void ListMemory(const std::string& user, uint64_t id, v1::StatsReply* reply);
   // REQUIRES: mutex_ held.
