@@ -53,9 +53,20 @@ struct Execution {
   std::vector<Dims> input_shapes;
 };
 
+// What a device did after the op that asked for it; see DeviceWork in the
+// protocol.
+struct Kernel {
+  std::string name;
+  std::string stream;
+  uint64_t sequence = 0;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+};
+
 struct Profile {
   std::vector<Submission> submissions;
   std::vector<Execution> executions;
+  std::vector<Kernel> kernels;
   uint64_t dropped_submissions = 0;  // for want of room
   uint64_t dropped_executions = 0;
   // What was added to the server's times, and by how much that may be wrong;

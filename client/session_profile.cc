@@ -211,6 +211,11 @@ absl::StatusOr<Profile> SessionCore::StopProfile(
     for (const wire::ProfileRecord& record : chunk->records()) {
       profile.executions.push_back(ToExecution(record, names));
     }
+    for (const wire::DeviceWork& work : chunk->kernels()) {
+      profile.kernels.push_back({work.name(), work.stream(), work.op_sequence(),
+                                 static_cast<int64_t>(work.start_ns()),
+                                 static_cast<int64_t>(work.duration_ns())});
+    }
   }
   if (local_) return profile;
   profile.clock_offset_ns = clock.offset_ns;
@@ -218,6 +223,7 @@ absl::StatusOr<Profile> SessionCore::StopProfile(
   for (Execution& execution : profile.executions) {
     execution.start_ns += clock.offset_ns;
   }
+  for (Kernel& kernel : profile.kernels) kernel.start_ns += clock.offset_ns;
   return profile;
 }
 

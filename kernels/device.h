@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,9 @@ class Device {
   }
   virtual void CloseMemory(const OpenedMemory& /*memory*/) {}
 
-  virtual absl::StatusOr<StreamId> CreateStream() = 0;
+  // Where work of several streams waits for the device, that of a higher
+  // `priority` goes first, as far as the device knows any; 0: the usual one.
+  virtual absl::StatusOr<StreamId> CreateStream(int priority) = 0;
   // Waits for what is enqueued.
   virtual void DestroyStream(StreamId stream) = 0;
   // For the ops that are launched on the stream from now on. Devices that have
@@ -140,8 +143,30 @@ class Device {
 
   // Why the stream's work failed after its launch, if it did. Does not wait.
   virtual absl::Status StreamStatus(StreamId stream) = 0;
+  // What is enqueued on `later` from now on begins when what `first` has now is
+  // done. Does not wait. A stream that was destroyed is done.
+  virtual absl::Status Order(StreamId /*first*/, StreamId /*later*/) {
+    return absl::OkStatus();
+  }
   // Blocks until everything enqueued on `stream` is done; its status.
   virtual absl::Status Synchronize(StreamId stream) = 0;
+
+  // ---- for profiles
+  // When work of a stream began and ended, by the steady clock.
+  struct WorkTime {
+    std::string name;  // of the op, or "upload" and the like
+    uint64_t tag = 0;
+    int64_t start_ns = 0;
+    int64_t duration_ns = 0;
+  };
+  // Keeps the times of what is enqueued on the stream from now on, under `tag`;
+  // nothing: keeps none. Devices that work inside the call have nothing to
+  // tell.
+  virtual void TimeWork(StreamId /*stream*/, std::optional<uint64_t> /*tag*/) {}
+  // Moves the times of what is done, in the stream's order.
+  virtual std::vector<WorkTime> TakeWorkTimes(StreamId /*stream*/) {
+    return {};
+  }
 };
 
 }  // namespace holdfast

@@ -194,10 +194,10 @@ void CudaDevice::CloseMemory(const OpenedMemory& memory) {
   CloseHandle(memory);
 }
 
-absl::StatusOr<StreamId> CudaDevice::CreateStream() {
+absl::StatusOr<StreamId> CudaDevice::CreateStream(int priority) {
   Use();
   absl::StatusOr<std::unique_ptr<CudaStream>> made =
-      CudaStream::Make(&libraries_, host_.get(), &health_);
+      CudaStream::Make(priority, &libraries_, host_.get(), &health_);
   if (!made.ok()) return made.status();
   std::lock_guard<std::mutex> lock(mutex_);
   streams_[next_stream_] = *std::move(made);
@@ -235,6 +235,7 @@ absl::Status CudaDevice::Launch(StreamId stream, PhiloxState philox,
   on->philox = philox;
   libraries_.numerics = on->numerics;
   on->NoteOp(attrs.schema().name.c_str());
+  const TimedWork timed(on.get(), attrs.schema().name);
   absl::Status status = RunCudaOp(*on, attrs, inputs, outputs);
   on->carried = nullptr;
   on->FreeScratch();
@@ -271,6 +272,7 @@ absl::Status CudaDevice::LaunchFused(StreamId stream,
   for (const LaunchRequest& request : requests) {
     on->NoteOp(request.attrs.schema().name.c_str());
   }
+  const TimedWork timed(on.get(), "fused");
   return RunChain(*on, requests);
 }
 
@@ -289,6 +291,7 @@ absl::Status CudaDevice::Replay(StreamId stream, RecordingId recording) {
   Use();
   const std::shared_ptr<CudaStream> on = Find(stream);
   if (absl::Status s = on->status(); !s.ok()) return s;
+  const TimedWork timed(on.get(), "recording");
   return on->Replay(recording);
 }
 
@@ -301,11 +304,13 @@ absl::Status CudaDevice::Copy(StreamId stream, CopyKind kind, void* to,
                               const void* from, size_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  const bool up = kind == CopyKind::kToDevice;
+  const TimedWork timed(on.get(), up ? "upload" : "download");
   return CudaStatus(
       cudaMemcpyAsync(to, from, bytes,
-                      kind == CopyKind::kToDevice ? cudaMemcpyHostToDevice
-                                                  : cudaMemcpyDeviceToHost,
-                      Find(stream)->handle()),
+                      up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                      on->handle()),
       "copy");
 }
 
@@ -350,6 +355,7 @@ absl::Status CudaDevice::CopyFrom(StreamId stream, void* to, Device* source,
   other->Use();
   cudaError_t error = WaitForStream(writer->handle(), reader->handle(), index_);
   if (error == cudaSuccess) {
+    const TimedWork timed(reader.get(), "copy between devices");
     error = cudaMemcpyPeerAsync(to, index_, from, other->index_, bytes,
                                 reader->handle());
   }
@@ -388,6 +394,25 @@ void CudaDevice::WaitPoint(uint64_t point) {
 
 absl::Status CudaDevice::StreamStatus(StreamId stream) {
   return Find(stream)->status();
+}
+
+absl::Status CudaDevice::Order(StreamId first, StreamId later) {
+  const std::shared_ptr<CudaStream> before = Find(first);
+  if (before == nullptr) return absl::OkStatus();
+  Use();
+  return CudaStatus(
+      WaitForStream(before->handle(), Find(later)->handle(), index_),
+      "ordering streams");
+}
+
+void CudaDevice::TimeWork(StreamId stream, std::optional<uint64_t> tag) {
+  Use();
+  Find(stream)->times().set_tag(tag);
+}
+
+std::vector<Device::WorkTime> CudaDevice::TakeWorkTimes(StreamId stream) {
+  Use();
+  return Find(stream)->times().Take();
 }
 
 absl::Status CudaDevice::Synchronize(StreamId stream) {

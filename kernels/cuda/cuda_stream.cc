@@ -2,16 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda_stream.h"
 
+#include <algorithm>
+
 #include "absl/memory/memory.h"
 #include "kernels/cuda/cuda_error.h"
 
 namespace holdfast {
 
+namespace {
+
+// CUDA counts down from `least` (0, which is also the default) to `greatest`
+// (-5). The usual priority is in the middle, so that there is room below.
+int LevelOf(int priority) {
+  int least = 0, greatest = 0;
+  if (cudaDeviceGetStreamPriorityRange(&least, &greatest) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  const int usual = (least + greatest) / 2;
+  return std::clamp(usual - priority, greatest, least);
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
-    CudaLibraries* libraries, Device* host, DeviceHealth* health) {
+    int priority, CudaLibraries* libraries, Device* host,
+    DeviceHealth* health) {
   cudaStream_t stream = nullptr;
   absl::Status s =
-      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+      CudaStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                              LevelOf(priority)),
                  "cudaStreamCreate");
   if (!s.ok()) return s;
   return absl::WrapUnique(new CudaStream(libraries, host, health, stream));

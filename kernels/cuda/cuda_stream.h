@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "kernels/cuda/cuda_libraries.h"
 #include "kernels/cuda/cuda_recordings.h"
 #include "kernels/cuda/op_trail.h"
+#include "kernels/cuda/work_times.h"
 #include "kernels/device_health.h"
 
 namespace holdfast {
@@ -32,8 +34,10 @@ namespace holdfast {
 class CudaStream final : public CudaContext {
  public:
   // All must outlive it. `health` hears of errors that end the device.
+  // `priority`: see Device::CreateStream.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(
-      CudaLibraries* libraries, Device* host, DeviceHealth* health);
+      int priority, CudaLibraries* libraries, Device* host,
+      DeviceHealth* health);
   // Waits for what is enqueued.
   ~CudaStream() override;
 
@@ -58,6 +62,7 @@ class CudaStream final : public CudaContext {
   void FreeScratch();
 
   CudaRecordings& recordings() { return recordings_; }
+  WorkTimes& times() { return times_; }
   absl::Status Replay(CudaRecordings::Id recording);
 
   // ---- points
@@ -76,7 +81,8 @@ class CudaStream final : public CudaContext {
         host_(host),
         health_(health),
         stream_(stream),
-        recordings_(stream, *libraries) {}
+        recordings_(stream, *libraries),
+        times_(stream) {}
   // An error while launches are noted: what needs the stream's work cannot be.
   absl::Status MustRun() const;
   // REQUIRES: mutex_ held. Drops events that have passed.
@@ -88,6 +94,7 @@ class CudaStream final : public CudaContext {
   DeviceHealth* const health_;
   const cudaStream_t stream_;
   CudaRecordings recordings_;
+  WorkTimes times_;
   std::vector<void*> scratch_;  // of the kernel function that runs
 
   std::mutex mutex_;  // guards what follows
@@ -105,6 +112,26 @@ class CudaStream final : public CudaContext {
   OpTrail trail_;
   uint64_t ops_done_ = 0;  // of the trail's, without an error
   absl::Status status_;
+};
+
+// Times what its scope enqueues, where the stream is timed: outside recordings,
+// whose events would be the recording's.
+class TimedWork {
+ public:
+  TimedWork(CudaStream* stream, const std::string& name)
+      : stream_(stream->times().on() && !stream->recordings().noting()
+                    ? stream
+                    : nullptr) {
+    if (stream_ != nullptr) stream_->times().Begin(name);
+  }
+  ~TimedWork() {
+    if (stream_ != nullptr) stream_->times().End();
+  }
+  TimedWork(const TimedWork&) = delete;
+  TimedWork& operator=(const TimedWork&) = delete;
+
+ private:
+  CudaStream* const stream_;
 };
 
 }  // namespace holdfast

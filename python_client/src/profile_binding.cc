@@ -12,6 +12,7 @@
 namespace holdfast::python {
 
 using client::Execution;
+using client::Kernel;
 using client::Profile;
 using client::ProfiledKind;
 using client::Submission;
@@ -82,6 +83,13 @@ PyObject* FromExecution(const Execution& execution) {
       shapes.release());
 }
 
+PyObject* FromKernel(const Kernel& kernel) {
+  return Py_BuildValue("(ssKLL)", kernel.name.c_str(), kernel.stream.c_str(),
+                       static_cast<unsigned long long>(kernel.sequence),
+                       static_cast<long long>(kernel.start_ns),
+                       static_cast<long long>(kernel.duration_ns));
+}
+
 template <typename T>
 PyObject* FromList(const std::vector<T>& items,
                    PyObject* (*convert)(const T&)) {
@@ -124,9 +132,11 @@ PyObject* StopProfile(client::Session& session) {
   if (!submissions) return nullptr;
   PyRef executions(FromList(profile->executions, FromExecution));
   if (!executions) return nullptr;
+  PyRef kernels(FromList(profile->kernels, FromKernel));
+  if (!kernels) return nullptr;
   return Py_BuildValue(
-      "{sNsNsKsKsLsL}", "submissions", submissions.release(), "executions",
-      executions.release(), "dropped_submissions",
+      "{sNsNsNsKsKsLsL}", "submissions", submissions.release(), "executions",
+      executions.release(), "kernels", kernels.release(), "dropped_submissions",
       static_cast<unsigned long long>(profile->dropped_submissions),
       "dropped_executions",
       static_cast<unsigned long long>(profile->dropped_executions),

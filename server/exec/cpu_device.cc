@@ -86,7 +86,7 @@ class CpuDevice final : public Device {
   void UnpinHost(void*) override {}
 
   // It has one, which is done with everything.
-  absl::StatusOr<StreamId> CreateStream() override { return 0; }
+  absl::StatusOr<StreamId> CreateStream(int) override { return 0; }
   void DestroyStream(StreamId) override {}
 
   absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,

@@ -3,14 +3,12 @@
 #include "server/exec/executor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 #include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "autograd/engine.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -50,10 +48,11 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
                 options.local && device->host_memory() ? &guard_ : nullptr,
                 !device->host_memory()},
                options.further_devices, options.memory_limit_bytes,
-               options.account),
+               options.account, options.priority),
       runner_(&devices_) {
   if (!device->host_memory()) {
-    staging_.emplace(device, options.stream, options.local || options.mappable,
+    staging_.emplace(device, options.stream, options.priority,
+                     options.local || options.mappable,
                      options.memory_limit_bytes);
   }
   // As PyTorch's: two programs that set no seed draw different numbers.
@@ -310,111 +309,6 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
       runner_.Run(attrs, inputs, call.record(), call.inplace(), outputs);
   runner_.SetRandom(own);
   return status;
-}
-
-absl::Status Executor::ApplyPut(const v1::Put& put) {
-  ++op_sequence_;
-  if (absl::Status s = Promise(put.handle(), 1); !s.ok()) return s;
-  absl::StatusOr<Value> tensor = MakeFromPut(put);
-  if (tensor.ok()) {
-    store_.Put(put.handle(), *std::move(tensor));
-  } else {
-    store_.PutFailure(put.handle(), NewFailure(tensor.status(), "put"));
-  }
-  return absl::OkStatus();
-}
-
-namespace {
-
-// Whether an upload of such elements is to tell what they are.
-bool LooksAt(const TensorSpec& spec) {
-  const size_t bytes = spec.nbytes();
-  return (spec.dtype == DType::kInt64 || spec.dtype == DType::kInt32) &&
-         bytes > 0 && bytes <= HostStaging::kMostIntegerBytes;
-}
-
-}  // namespace
-
-absl::Status Executor::UploadIntegers(const void* host, Tensor* tensor) {
-  const TensorSpec& spec = tensor->spec();
-  absl::StatusOr<KnownBounds> known =
-      staging_->UploadIntegers(tensor->data(), host, spec.dtype, spec.nbytes());
-  if (!known.ok()) return known.status();
-  if (*known) {
-    tensor->storage()->set_integers(std::make_unique<Storage::Integers>(
-        Storage::Integers{**known, spec.dtype}));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
-  absl::StatusOr<TensorSpec> spec = SpecFromProto(put.spec());
-  if (!spec.ok()) return spec.status();
-  if (!spec->contiguous() || spec->offset != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[put] the spec must be contiguous. Got ", spec->ToString(),
-        " strides ", ShapeString(spec->strides)));
-  }
-  if (put.has_inherited()) return CopyInherited(put.inherited(), *spec);
-  if (put.has_foreign()) return CopyForeign(put.foreign(), *std::move(spec));
-  if (DevicePlace(spec->device) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[put] data comes to the first device, and goes on with "
-                     "to_device. Got ",
-                     spec->ToString()));
-  }
-  const size_t bytes = spec->nbytes();
-  auto wrong_size = [&](size_t got) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[put] ", spec->ToString(), " takes ", bytes, " bytes. Got ", got));
-  };
-  if (put.source_case() == v1::Put::kBlock) {
-    MemoryBlock* block = nullptr;
-    {
-      std::lock_guard<std::mutex> lock(blocks_mutex_);
-      const auto it = blocks_.find(put.block());
-      if (it == blocks_.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("[put] unknown block ", put.block()));
-      }
-      block = it->second;
-      blocks_.erase(it);
-    }
-    auto storage =
-        MakeRef<Storage>(staging_ ? &staging_->memory() : &memory_, block);
-    if (block->bytes < bytes) return wrong_size(block->bytes);
-    if (!staging_) {
-      return Value(MakeRef<Tensor>(*std::move(spec), std::move(storage)));
-    }
-    absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
-    if (!tensor.ok()) return tensor.status();
-    absl::Status s =
-        LooksAt((*tensor)->spec())
-            ? UploadIntegers(block->data, tensor->get())
-            : staging_->UploadBlock((*tensor)->data(), block, bytes);
-    if (!s.ok()) return s;
-    return Value(*std::move(tensor));
-  }
-  SharedBytes upload;
-  absl::string_view data = put.data();
-  if (put.source_case() == v1::Put::kUpload) {
-    absl::StatusOr<SharedBytes> taken = sink_->TakeUpload(put.upload());
-    if (!taken.ok()) return taken.status();
-    upload = *std::move(taken);
-    data = {reinterpret_cast<const char*>(upload->data()), upload->size()};
-  }
-  if (data.size() != bytes) return wrong_size(data.size());
-  absl::StatusOr<RefPtr<Tensor>> tensor = runner_.NewTensor(*std::move(spec));
-  if (!tensor.ok()) return tensor.status();
-  if (staging_) {
-    absl::Status s = LooksAt((*tensor)->spec())
-                         ? UploadIntegers(data.data(), tensor->get())
-                         : staging_->Upload((*tensor)->data(), data);
-    if (!s.ok()) return s;
-  } else if (bytes > 0) {
-    std::memcpy((*tensor)->data(), data.data(), bytes);
-  }
-  return Value(*std::move(tensor));
 }
 
 absl::Status Executor::ApplySetRequiresGrad(

@@ -66,6 +66,7 @@ class Executor {
     std::shared_ptr<MemoryAccount> account;  // whose memory it is; may be null
     uint64_t inline_limit_bytes = 1 << 20;
     StreamId stream = 0;  // the device's; the executor destroys it
+    int priority = 0;     // of the session's further streams
     // The daemon's others, in their order.
     std::vector<Device*> further_devices;
     // The daemon's; null: of its own.
@@ -160,7 +161,8 @@ class Executor {
     v1::ReadResult result;    // without the bytes
     RefPtr<Storage> staging;  // null: a barrier
     size_t bytes = 0;
-    Value source;  // what a client maps stays as long as its tensor
+    Value source;          // what a client maps stays as long as its tensor
+    bool profile = false;  // it is one of the profile
     // No read: the copy of another process's memory, to be closed after it.
     std::shared_ptr<void> foreign;
   };
@@ -214,6 +216,12 @@ class Executor {
   // ---- executor_profile.cc
   absl::Status ApplyProfile(const v1::Profile& request);
   absl::Status ApplyReadProfile(const v1::Read& read);
+  // Times on all the session's streams (Device::TimeWork), and what is done.
+  void TimeWork(std::optional<uint64_t> tag);
+  void NoteWork();
+  void AnswerProfile(v1::ReadResult result);
+  // Of each of the session's streams.
+  SessionDevices::Points RecordPoints();
   // ApplyCommand and ContinuePass, noted. REQUIRES: profiling_.
   absl::Status ApplyNoted(const v1::Command& command);
   void ContinueNoted(absl::FunctionRef<bool()> yield);
@@ -222,6 +230,8 @@ class Executor {
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
   absl::StatusOr<Value> MakeFromPut(const v1::Put& put);
+  // Memory for what a client sends.
+  absl::StatusOr<RefPtr<Tensor>> NewUploaded(TensorSpec spec);
   absl::Status UploadIntegers(const void* host, Tensor* tensor);
   // ---- executor_inherit.cc
   absl::StatusOr<Value> CopyInherited(const v1::Inherited& from,

@@ -3,9 +3,12 @@
 //
 // Executor: recording of what runs, for the client's profiler.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/place_op.h"
 #include "proto/profile_clock.h"
 #include "server/exec/executor.h"
 
@@ -21,8 +24,31 @@ constexpr uint64_t kChunkHeader = 64;
 
 absl::Status Executor::ApplyProfile(const v1::Profile& request) {
   profiling_ = request.on();
-  if (profiling_) profile_ = std::make_unique<ProfileBuffer>(request);
+  if (profiling_) {
+    profile_ = std::make_unique<ProfileBuffer>(request);
+  } else {
+    TimeWork(std::nullopt);
+  }
   return absl::OkStatus();
+}
+
+void Executor::TimeWork(std::optional<uint64_t> tag) {
+  if (!staging_) return;  // the command is the work
+  devices_.TimeWork(tag);
+  staging_->streams().TimeWork(tag);
+}
+
+void Executor::NoteWork() {
+  if (!staging_) return;
+  const auto note = [&](Device* device, StreamId stream, std::string name) {
+    profile_->NoteWork(name, device->TakeWorkTimes(stream));
+  };
+  devices_.ForEach([&](int place, const SessionDevice& one) {
+    note(one.device, one.stream, DeviceText(1 + place));
+  });
+  const CopyStreams& copies = staging_->streams();
+  if (copies.up()) note(device_, *copies.up(), "cuda:0 upload");
+  if (copies.down()) note(device_, *copies.down(), "cuda:0 download");
 }
 
 absl::Status Executor::ApplyReadProfile(const v1::Read& read) {
@@ -32,18 +58,33 @@ absl::Status Executor::ApplyReadProfile(const v1::Read& read) {
                      "handle ",
                      read.handle()));
   }
+  v1::ReadResult result;
+  result.set_id(read.id());
+  // A profile that has ended is told when the devices have done all of it.
+  if (staging_ && profile_ != nullptr && !profiling_) {
+    WaitingRead waiting;
+    waiting.points = RecordPoints();
+    waiting.result = std::move(result);
+    waiting.profile = true;
+    reads_.push_back(std::move(waiting));
+    FinishReads();
+  } else {
+    AnswerProfile(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+void Executor::AnswerProfile(v1::ReadResult result) {
   v1::ProfileChunk chunk;
   if (profile_ != nullptr) {
+    NoteWork();
     const uint64_t room = std::min(kChunkBytes, options_.inline_limit_bytes);
     profile_->Take(std::max(room, kChunkHeader) - kChunkHeader, &chunk);
     if (!profiling_ && profile_->empty()) profile_.reset();
   }
-  v1::ReadResult result;
-  result.set_id(read.id());
   chunk.set_now_ns(ProfileNow());
   chunk.SerializeToString(result.mutable_data());
   sink_->Reply(std::move(result));
-  return absl::OkStatus();
 }
 
 absl::Status Executor::ApplyNoted(const v1::Command& command) {
@@ -81,6 +122,7 @@ absl::Status Executor::ApplyNoted(const v1::Command& command) {
   }
   profile_->set_pass(pass);
   runner_.set_profile(profile_.get());
+  TimeWork(sequence);
   absl::Status status = ApplyCommand(command);
   runner_.set_profile(nullptr);
   profile_->set_pass(nullptr);
@@ -93,6 +135,7 @@ void Executor::ContinueNoted(absl::FunctionRef<bool()> yield) {
   profile_->Begin(v1::ProfileRecord::BACKWARD, top.op_sequence,
                   /*received_ns=*/0);
   profile_->set_pass(top.pass.get());
+  TimeWork(top.op_sequence);
   runner_.set_profile(profile_.get());
   ContinuePass(yield);
   runner_.set_profile(nullptr);

@@ -414,6 +414,13 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   if (schema.has(kRandom) && !views.empty()) {
     philox_.offset += RandomCounters(*views[0].spec);
   }
+  if (ABSL_PREDICT_FALSE(place.asynchronous)) {
+    status = AwaitReaders(place, inputs, inplace || schema.has(kMutates));
+    if (!status.ok()) {
+      outputs->clear();
+      return status;
+    }
+  }
   const bool known =
       ABSL_PREDICT_FALSE(place.asynchronous && schema.has(kChecksData)) &&
       DataKnownRight(attrs, inputs);

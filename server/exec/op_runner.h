@@ -112,6 +112,10 @@ class OpRunner final : public OpSink {
   static absl::StatusOr<RefPtr<Tensor>> NewTensorIn(TensorSpec spec,
                                                     CachingAllocator* allocator,
                                                     StreamId owner);
+  // Before an op that may write its inputs: copies to the host that read them
+  // on another stream go first.
+  absl::Status AwaitReaders(const SessionDevice& place,
+                            absl::Span<const Value> inputs, bool writes) const;
   static void JoinShared(const SessionDevice& place, Storage* storage);
   // A copy on another device; both streams wait for each other.
   absl::StatusOr<RefPtr<Tensor>> Move(const Tensor& tensor, int device);

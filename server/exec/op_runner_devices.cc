@@ -44,6 +44,20 @@ absl::StatusOr<SessionDevice*> OpRunner::FindPlace(
   return devices_->Find(*device);
 }
 
+absl::Status OpRunner::AwaitReaders(const SessionDevice& place,
+                                    absl::Span<const Value> inputs,
+                                    bool writes) const {
+  if (!writes && !over_first_) return absl::OkStatus();
+  for (const Value& input : inputs) {
+    if (!input) continue;
+    const StreamId reader = AsTensor(input)->storage()->TakeReader();
+    if (reader == 0) continue;
+    absl::Status s = place.device->Order(reader, place.stream);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
 void OpRunner::JoinShared(const SessionDevice& place, Storage* storage) {
   auto& streams = storage->sharing()->streams;
   if (storage->read_only() != nullptr) {

@@ -100,29 +100,67 @@ void ProfileBuffer::NoteOp(const OpSchema& schema,
   Add(std::move(record));
 }
 
-void ProfileBuffer::Add(v1::ProfileRecord record) {
-  const size_t bytes = record.SpaceUsedLong();
-  if (records_.size() >= max_records_ || bytes_ + bytes > kMaxBytes) {
+bool ProfileBuffer::HasRoom(size_t held, size_t bytes) {
+  if (held >= max_records_ || bytes_ + bytes > kMaxBytes) {
     ++dropped_;
-    return;
+    return false;
   }
   bytes_ += bytes;
-  records_.push_back(std::move(record));
+  return true;
 }
+
+void ProfileBuffer::Add(v1::ProfileRecord record) {
+  if (HasRoom(records_.size(), record.SpaceUsedLong())) {
+    records_.push_back(std::move(record));
+  }
+}
+
+void ProfileBuffer::NoteWork(const std::string& stream,
+                             std::vector<Device::WorkTime> times) {
+  for (Device::WorkTime& time : times) {
+    v1::DeviceWork work;
+    work.set_name(std::move(time.name));
+    work.set_stream(stream);
+    work.set_op_sequence(time.tag);
+    work.set_start_ns(time.start_ns);
+    work.set_duration_ns(time.duration_ns);
+    if (HasRoom(work_.size(), work.SpaceUsedLong())) {
+      work_.push_back(std::move(work));
+    }
+  }
+}
+
+namespace {
+
+// Moves the first of `from` into the chunk unless that is full, with its tag
+// and length beside it.
+template <typename Record, typename Add>
+bool MoveFirst(std::deque<Record>* from, size_t limit, size_t* taken,
+               size_t* held, Add add) {
+  const size_t size = from->front().ByteSizeLong() + 8;
+  if (*taken > 0 && *taken + size > limit) return false;
+  *taken += size;
+  *held -= std::min(*held, from->front().SpaceUsedLong());
+  *add() = std::move(from->front());
+  from->pop_front();
+  return true;
+}
+
+}  // namespace
 
 void ProfileBuffer::Take(size_t bytes, v1::ProfileChunk* chunk) {
   size_t taken = 0;
-  while (!records_.empty()) {
-    v1::ProfileRecord& record = records_.front();
-    // Its tag and length beside it.
-    taken += record.ByteSizeLong() + 8;
-    if (taken > bytes && chunk->records_size() > 0) break;
-    bytes_ -= std::min(bytes_, record.SpaceUsedLong());
-    *chunk->add_records() = std::move(record);
-    records_.pop_front();
+  bool room = true;
+  while (room && !records_.empty()) {
+    room = MoveFirst(&records_, bytes, &taken, &bytes_,
+                     [&] { return chunk->add_records(); });
   }
-  if (records_.empty()) bytes_ = 0;
-  chunk->set_more(!records_.empty());
+  while (room && !work_.empty()) {
+    room = MoveFirst(&work_, bytes, &taken, &bytes_,
+                     [&] { return chunk->add_kernels(); });
+  }
+  if (empty()) bytes_ = 0;
+  chunk->set_more(!empty());
   chunk->set_dropped(dropped_);
 }
 

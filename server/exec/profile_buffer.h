@@ -11,9 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "autograd/engine.h"
+#include "kernels/device.h"
 #include "ops/op_schema.h"
 #include "proto/holdfast.pb.h"
 #include "server/exec/tensor.h"
@@ -45,16 +48,22 @@ class ProfileBuffer {
   // The pass behind NoteOp's ops; null: none.
   void set_pass(const BackwardPass* pass) { pass_ = pass; }
 
+  // What a device has done on a stream.
+  void NoteWork(const std::string& stream, std::vector<Device::WorkTime> times);
+
   // Moves the oldest records, some `bytes` of them but at least one.
   void Take(size_t bytes, v1::ProfileChunk* chunk);
-  bool empty() const { return records_.empty(); }
+  bool empty() const { return records_.empty() && work_.empty(); }
 
  private:
   void Add(v1::ProfileRecord record);
+  // Counts what is dropped instead; `held`: such records are there.
+  bool HasRoom(size_t held, size_t bytes);
 
   const bool shapes_;
   const uint64_t max_records_;
   std::deque<v1::ProfileRecord> records_;
+  std::deque<v1::DeviceWork> work_;
   size_t bytes_ = 0;
   uint64_t dropped_ = 0;
   v1::ProfileRecord current_;

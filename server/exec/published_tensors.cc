@@ -18,7 +18,7 @@ PublishedTensors::PublishedTensors(Device* device,
                                    std::shared_ptr<SharedStorages> shared,
                                    AccountOf account_of)
     : device_(device),
-      stream_(device->CreateStream().value_or(0)),
+      stream_(device->CreateStream(0).value_or(0)),
       shared_(std::move(shared)),
       account_of_(std::move(account_of)) {}
 

@@ -9,10 +9,12 @@ namespace holdfast {
 
 SessionDevices::SessionDevices(SessionDevice home, std::vector<Device*> further,
                                size_t limit_bytes,
-                               std::shared_ptr<MemoryAccount> account)
+                               std::shared_ptr<MemoryAccount> account,
+                               int priority)
     : home_(home),
       further_(std::move(further)),
       account_(std::move(account)),
+      priority_(priority),
       limit_bytes_(limit_bytes) {}
 
 SessionDevices::~SessionDevices() {
@@ -43,9 +45,10 @@ absl::StatusOr<SessionDevice*> SessionDevices::Find(int device) {
 
 absl::Status SessionDevices::Open(int place) {
   Device* const found = further_[place - 1];
-  absl::StatusOr<StreamId> stream = found->CreateStream();
+  absl::StatusOr<StreamId> stream = found->CreateStream(priority_);
   if (!stream.ok()) return stream.status();
   found->SetNumerics(*stream, numerics_);
+  if (tag_) found->TimeWork(*stream, tag_);
   std::lock_guard<std::mutex> lock(mutex_);
   Further further;
   further.memory = std::make_shared<CachingAllocator>(
@@ -109,6 +112,19 @@ void SessionDevices::SetNumerics(const Numerics& numerics) {
   for (auto& [number, one] : opened_) {
     one.device.device->SetNumerics(one.device.stream, numerics);
   }
+}
+
+void SessionDevices::ForEach(
+    absl::FunctionRef<void(int, const SessionDevice&)> visit) const {
+  visit(0, home_);
+  for (const auto& [place, one] : opened_) visit(place, one.device);
+}
+
+void SessionDevices::TimeWork(std::optional<uint64_t> tag) {
+  tag_ = tag;
+  ForEach([&](int, const SessionDevice& one) {
+    one.device->TimeWork(one.stream, tag);
+  });
 }
 
 void SessionDevices::set_limit_bytes(size_t bytes) {

@@ -13,9 +13,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device.h"
@@ -38,7 +40,8 @@ class SessionDevices {
  public:
   // `home` stays its owner's. The devices must outlive this.
   SessionDevices(SessionDevice home, std::vector<Device*> further,
-                 size_t limit_bytes, std::shared_ptr<MemoryAccount> account);
+                 size_t limit_bytes, std::shared_ptr<MemoryAccount> account,
+                 int priority);
   ~SessionDevices();
 
   bool several() const { return !further_.empty(); }
@@ -59,6 +62,9 @@ class SessionDevices {
   // The first error of a stream (Device::StreamStatus). Does not wait.
   absl::Status status();
   void SetNumerics(const Numerics& numerics);
+  void TimeWork(std::optional<uint64_t> tag);
+  // Of each that was used, home first: its place and itself.
+  void ForEach(absl::FunctionRef<void(int, const SessionDevice&)> visit) const;
   void set_limit_bytes(size_t bytes);
   // Gives what home does not use of its memory back to the devices.
   void ReleaseCached();
@@ -75,7 +81,9 @@ class SessionDevices {
   SessionDevice home_;
   const std::vector<Device*> further_;
   const std::shared_ptr<MemoryAccount> account_;
-  Numerics numerics_;         // worker thread
+  const int priority_;  // of streams
+  Numerics numerics_;   // worker thread, like what follows
+  std::optional<uint64_t> tag_;
   mutable std::mutex mutex_;  // guards what follows
   size_t limit_bytes_;
   // By place; changed by the worker thread alone.

@@ -67,6 +67,11 @@ class Storage final : public RefCounted {
     sharing_->published_as = name;
   }
 
+  // A copy on that stream, not the one that the memory is for, may still read
+  // it: whoever writes it next takes the stream and lets it go first.
+  void NoteReader(StreamId stream) { reader_ = stream; }
+  StreamId TakeReader() { return std::exchange(reader_, 0); }
+
   // What a local client maps where it cannot map the storage itself: a copy of
   // it in host memory (HostStaging), which goes with it.
   void SetMirror(RefPtr<Storage> mirror) { mirror_ = std::move(mirror); }
@@ -104,6 +109,7 @@ class Storage final : public RefCounted {
   RefPtr<Storage> mirror_;
   std::unique_ptr<StorageSharing> sharing_;
   std::unique_ptr<Integers> integers_;
+  StreamId reader_ = 0;
 };
 
 // How often a tensor was written, and by what.

@@ -78,7 +78,7 @@ class CudaOnHost final : public Device {
   }
   absl::Status PinHost(void*, size_t) override { return absl::OkStatus(); }
   void UnpinHost(void*) override {}
-  absl::StatusOr<StreamId> CreateStream() override { return 0; }
+  absl::StatusOr<StreamId> CreateStream(int) override { return 0; }
   void DestroyStream(StreamId) override {}
   void SetNumerics(StreamId, const Numerics& numerics) override {
     context_.numerics = numerics;

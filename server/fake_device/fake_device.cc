@@ -149,7 +149,7 @@ absl::Status FakeDevice::CheckOwn(absl::Span<const TensorView> views) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StreamId> FakeDevice::CreateStream() {
+absl::StatusOr<StreamId> FakeDevice::CreateStream(int) {
   std::lock_guard<std::mutex> lock(mutex_);
   streams_[next_stream_] = std::make_shared<FakeStream>(make_executor_(), lag_);
   return next_stream_++;
@@ -168,7 +168,7 @@ void FakeDevice::DestroyStream(StreamId stream) {
 }
 
 void FakeDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
-  Find(stream)->Enqueue([numerics](Device& cpu) {
+  Find(stream)->Enqueue("", [numerics](Device& cpu) {
     cpu.SetNumerics(0, numerics);
     return absl::OkStatus();
   });
@@ -208,7 +208,7 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
     on->WaitFor(on->enqueued());
     return on->cpu().Launch(0, philox, attrs, in->get(), out->get());
   }
-  on->Enqueue(std::move(task));
+  on->Enqueue(attrs.schema().name, std::move(task));
   return absl::OkStatus();
 }
 
@@ -243,7 +243,7 @@ absl::Status FakeDevice::LaunchFused(StreamId stream,
     fused_ += requests.size();
   }
   if (Note(stream, requests[0].attrs, &task)) return absl::OkStatus();
-  Find(stream)->Enqueue(std::move(task));
+  Find(stream)->Enqueue("fused", std::move(task));
   return absl::OkStatus();
 }
 
@@ -299,7 +299,7 @@ absl::Status FakeDevice::Replay(StreamId stream, RecordingId recording) {
     tasks = recordings_.at({stream, recording});
     ++replays_;
   }
-  Find(stream)->Enqueue([tasks](Device& cpu) {
+  Find(stream)->Enqueue("recording", [tasks](Device& cpu) {
     absl::Status first;
     for (const FakeStream::Task& task : *tasks) {
       absl::Status status = task(cpu);
@@ -350,12 +350,24 @@ absl::Status FakeDevice::Copy(StreamId stream, CopyKind kind, void* to,
   } else {
     from = ToHost(from);
   }
-  Find(stream)->Enqueue([to, from, bytes](Device&) {
+  Find(stream)->Enqueue(up ? "upload" : "download", [to, from, bytes](Device&) {
     std::memcpy(to, from, bytes);
     return absl::OkStatus();
   });
   return absl::OkStatus();
 }
+
+namespace {
+
+// What `later` is given from now on waits for what `first` has now.
+void WaitFor(const std::shared_ptr<FakeStream>& first, FakeStream* later) {
+  later->Enqueue("", [first, point = first->enqueued()](Device&) {
+    first->WaitFor(point);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
 
 absl::Status FakeDevice::CopyFrom(StreamId stream, void* to, Device* source,
                                   StreamId source_stream, const void* from,
@@ -366,17 +378,35 @@ absl::Status FakeDevice::CopyFrom(StreamId stream, void* to, Device* source,
   if (absl::Status s = other->CheckOwn(from); !s.ok()) return s;
   const std::shared_ptr<FakeStream> reader = Find(stream);
   const std::shared_ptr<FakeStream> writer = other->Find(source_stream);
-  reader->Enqueue([to = ToHost(to), from = ToHost(from), bytes, writer,
+  reader->Enqueue("copy between devices",
+                  [to = ToHost(to), from = ToHost(from), bytes, writer,
                    point = writer->enqueued()](Device&) {
-    writer->WaitFor(point);
-    std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  });
-  writer->Enqueue([reader, point = reader->enqueued()](Device&) {
-    reader->WaitFor(point);
-    return absl::OkStatus();
-  });
+                    writer->WaitFor(point);
+                    std::memcpy(to, from, bytes);
+                    return absl::OkStatus();
+                  });
+  WaitFor(reader, writer.get());
   return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Order(StreamId first, StreamId later) {
+  std::shared_ptr<FakeStream> before;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = streams_.find(first);
+    if (it == streams_.end()) return absl::OkStatus();
+    before = it->second;
+  }
+  WaitFor(before, Find(later).get());
+  return absl::OkStatus();
+}
+
+void FakeDevice::TimeWork(StreamId stream, std::optional<uint64_t> tag) {
+  Find(stream)->TimeWork(tag);
+}
+
+std::vector<Device::WorkTime> FakeDevice::TakeWorkTimes(StreamId stream) {
+  return Find(stream)->TakeWorkTimes();
 }
 
 absl::Status FakeDevice::CopyToHost(StreamId stream, void* host,

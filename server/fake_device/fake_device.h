@@ -72,7 +72,7 @@ class FakeDevice final : public Device, public Recorder {
   absl::StatusOr<OpenedMemory> OpenMemory(absl::string_view handle) override;
   void CloseMemory(const OpenedMemory& memory) override;
 
-  absl::StatusOr<StreamId> CreateStream() override;
+  absl::StatusOr<StreamId> CreateStream(int priority) override;
   void DestroyStream(StreamId stream) override;
   void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
@@ -106,6 +106,9 @@ class FakeDevice final : public Device, public Recorder {
   bool PointPassed(uint64_t point) override;
   void WaitPoint(uint64_t point) override;
   absl::Status StreamStatus(StreamId stream) override;
+  absl::Status Order(StreamId first, StreamId later) override;
+  void TimeWork(StreamId stream, std::optional<uint64_t> tag) override;
+  std::vector<WorkTime> TakeWorkTimes(StreamId stream) override;
   absl::Status Synchronize(StreamId stream) override;
 
   // ---- for tests

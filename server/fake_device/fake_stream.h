@@ -7,13 +7,18 @@
 #ifndef HOLDFAST_SERVER_FAKE_DEVICE_FAKE_STREAM_H_
 #define HOLDFAST_SERVER_FAKE_DEVICE_FAKE_STREAM_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
@@ -38,11 +43,21 @@ class FakeStream {
     thread_.join();
   }
 
-  void Enqueue(Task task) {
+  // `name` is what times are kept under; "": none are.
+  void Enqueue(std::string name, Task task) {
     std::lock_guard<std::mutex> lock(mutex_);
-    tasks_.push_back({std::move(task), absl::Now() + lag_});
+    tasks_.push_back(
+        {std::move(task), absl::Now() + lag_, std::move(name), tag_});
     ++enqueued_;
     changed_.notify_all();
+  }
+  void TimeWork(std::optional<uint64_t> tag) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tag_ = tag;
+  }
+  std::vector<Device::WorkTime> TakeWorkTimes() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(times_, {});
   }
   uint64_t enqueued() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -67,7 +82,15 @@ class FakeStream {
   struct Waiting {
     Task task;
     absl::Time start;
+    std::string name;
+    std::optional<uint64_t> tag;  // its time is kept
   };
+
+  static int64_t Now() {
+    return std::chrono::nanoseconds(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
 
   void Loop() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -78,10 +101,15 @@ class FakeStream {
       tasks_.pop_front();
       lock.unlock();
       absl::SleepFor(next.start - absl::Now());
+      const int64_t begin = Now();
       absl::Status status = next.task(*cpu_);
+      const int64_t end = Now();
       next.task = nullptr;  // what it held goes before anybody hears of it
       lock.lock();
       if (status_.ok()) status_ = std::move(status);
+      if (next.tag && !next.name.empty()) {
+        times_.push_back({std::move(next.name), *next.tag, begin, end - begin});
+      }
       ++done_;
       changed_.notify_all();
     }
@@ -96,6 +124,8 @@ class FakeStream {
   uint64_t done_ = 0;
   bool stop_ = false;
   absl::Status status_;
+  std::optional<uint64_t> tag_;
+  std::vector<Device::WorkTime> times_;
   std::thread thread_;  // last: it uses all the rest
 };
 

@@ -128,7 +128,7 @@ TEST_F(SeveralDevicesTest, DataComesToTheFirst) {
 }
 
 TEST_F(SeveralDevicesTest, MemoryOfAnotherDeviceIsRefused) {
-  const StreamId stream = second_->CreateStream().value();
+  const StreamId stream = second_->CreateStream(0).value();
   const std::unique_ptr<DeviceMemory> own = second_->CreateMemory(false);
   const std::unique_ptr<DeviceMemory> other = device_->CreateMemory(false);
   const MemorySegment mine = own->AllocateSegment(4096).value();

@@ -95,9 +95,9 @@ std::unique_ptr<DeviceMemory> ReplayingDevice::CreateMemory(bool shared) {
   return std::make_unique<ReplayingMemory>(this, device_->CreateMemory(shared));
 }
 
-absl::StatusOr<StreamId> ReplayingDevice::CreateStream() {
+absl::StatusOr<StreamId> ReplayingDevice::CreateStream(int priority) {
   std::lock_guard<std::mutex> lock(mutex_);
-  absl::StatusOr<StreamId> stream = device_->CreateStream();
+  absl::StatusOr<StreamId> stream = device_->CreateStream(priority);
   if (stream.ok()) {
     streams_.try_emplace(*stream, device_.get(), recorder_, *stream, options_,
                          &counters_);
@@ -205,6 +205,13 @@ absl::Status ReplayingDevice::StreamStatus(StreamId stream) {
     }
   }
   return device_->StreamStatus(stream);
+}
+
+absl::Status ReplayingDevice::Order(StreamId first, StreamId later) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Cut(first);
+  Cut(later);
+  return device_->Order(first, later);
 }
 
 absl::Status ReplayingDevice::Synchronize(StreamId stream) {

@@ -66,7 +66,7 @@ class ReplayingDevice final : public Device {
     device_->CloseMemory(memory);
   }
 
-  absl::StatusOr<StreamId> CreateStream() override;
+  absl::StatusOr<StreamId> CreateStream(int priority) override;
   void DestroyStream(StreamId stream) override;
   void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
@@ -91,6 +91,14 @@ class ReplayingDevice final : public Device {
   }
   void WaitPoint(uint64_t point) override { device_->WaitPoint(point); }
   absl::Status StreamStatus(StreamId stream) override;
+  absl::Status Order(StreamId first, StreamId later) override;
+  // What is withheld may get the tag of what was asked for after it.
+  void TimeWork(StreamId stream, std::optional<uint64_t> tag) override {
+    device_->TimeWork(stream, tag);
+  }
+  std::vector<WorkTime> TakeWorkTimes(StreamId stream) override {
+    return device_->TakeWorkTimes(stream);
+  }
   absl::Status Synchronize(StreamId stream) override;
 
  private:

@@ -63,7 +63,7 @@ class SessionTest : public testing::Test {
   }
 
   void Open(Session::Options options) {
-    options.stream = device_->CreateStream().value();
+    options.stream = device_->CreateStream(0).value();
     session_ = std::make_shared<Session>(device_.get(), options);
     Connect();
   }

@@ -76,6 +76,7 @@ Session::Session(Device* device, Options options)
   exec.account = options_.account;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
   exec.stream = options_.stream;
+  exec.priority = options_.priority;
   exec.further_devices = options_.further_devices;
   exec.shared = options_.shared;
   exec.names = options_.names;

@@ -51,6 +51,7 @@ class Session : public std::enable_shared_from_this<Session>,
     std::function<std::shared_ptr<Session>(const std::string& token)>
         find_session;
     StreamId stream = 0;  // of Device::CreateStream; the session destroys it
+    int priority = 0;     // of the stream
     std::vector<Device*> further_devices;    // see Executor::Options
     std::shared_ptr<SharedStorages> shared;  // see Executor::Options
     // One for all sessions of a user; null: the session has its own.

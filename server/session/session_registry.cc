@@ -3,6 +3,7 @@
 #include "server/session/session_registry.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -195,9 +196,20 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
   return session;
 }
 
+namespace {
+
+// Of a user whose weight in the device's time is that; a new session's, which
+// keeps it. One step for each doubling.
+int StreamPriority(double weight) {
+  return static_cast<int>(std::lround(std::log2(weight)));
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
     Session::Options options) {
-  absl::StatusOr<StreamId> stream = device_->CreateStream();
+  options.priority = StreamPriority(user_limits_.Of(options.user).weight());
+  absl::StatusOr<StreamId> stream = device_->CreateStream(options.priority);
   if (!stream.ok()) return stream.status();
   options.id = next_id_++;
   options.trace_id = absl::BytesToHexString(NewSecret());

@@ -155,10 +155,10 @@ absl::StatusOr<std::vector<RefPtr<Storage>>> DurableState::LoadBlobs(
           absl::Status copied;
           worker_->Run([&] {
             if (staging == nullptr) {
-              staging = std::make_unique<HostStaging>(device_, stream,
-                                                      /*shared=*/false, 0);
+              staging = std::make_unique<HostStaging>(
+                  device_, stream, /*priority=*/0, /*shared=*/false, 0);
             }
-            copied = staging->Upload(to + offset, piece);
+            copied = staging->Upload(**block, piece, offset);
             if (copied.ok()) copied = device_->Synchronize(stream);
           });
           return copied;

@@ -6,7 +6,7 @@
 Two processes on one clock: the client with its threads (ranges, submissions,
 waits) and holdfastd with what it executed and how much waited there. Arrows go
 from each submission to its execution, and from forward ops to the ops of their
-gradients.
+gradients. GPUs, which work after the daemon has, have a row for each stream.
 """
 
 import gzip
@@ -106,6 +106,13 @@ def build(recording, metadata=None):
                 (_DAEMON, _EXECUTION, forward[e.forward_sequence].start_ns),
                 (_DAEMON, _EXECUTION, e.start_ns),
             )
+    streams = sorted({k.stream for k in recording.kernels})
+    for row, stream in enumerate(streams, _EXECUTION + 1):
+        add("M", "thread_name", _DAEMON, row, args={"name": stream})
+        for k in recording.kernels:
+            if k.stream == stream:
+                times = (k.start_ns, k.end_ns)
+                span(k.name, "kernel", _DAEMON, row, *times, sequence=k.sequence)
     waiting = 0
     for ns, change in sorted(depth, key=lambda d: (d[0], -d[1])):
         waiting += change

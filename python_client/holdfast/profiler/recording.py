@@ -42,6 +42,20 @@ class Execution(NamedTuple):
         return self.start_ns + self.duration_ns
 
 
+class Kernel(NamedTuple):
+    """What a GPU did, after the op that asked for it."""
+
+    name: str  # the op's; "recording", "fused", "upload", "download"
+    stream: str  # "cuda:0", "cuda:0 upload", "cuda:0 download", "cuda:1"
+    sequence: int  # of the command; inside a backward the backward's
+    start_ns: int
+    duration_ns: int
+
+    @property
+    def end_ns(self):
+        return self.start_ns + self.duration_ns
+
+
 def key(record):
     """What a submission and its execution have in common."""
     if record.kind in ("read", "wait"):
@@ -64,6 +78,7 @@ class Recording:
         self.pid = os.getpid()
         self.submissions = []
         self.executions = []
+        self.kernels = []  # of devices that work after the command
         self.ranges = []
         self.begin_ns = self.end_ns = 0
         self.dropped_submissions = self.dropped_executions = 0
@@ -75,12 +90,13 @@ class Recording:
         self._listening = ranges.listen()
 
     def stop(self):
-        """Waits until everything submitted is done."""
+        """Waits until everything submitted is done, on GPUs, too."""
         ranges.stop_listening(self._listening)
         self.end_ns = time.monotonic_ns()
         raw = self.session._stop_profile()
         self.ranges = [r for r in self._listening if r.begin_ns >= self.begin_ns]
         self.executions = [Execution(*e) for e in raw.pop("executions")]
+        self.kernels = [Kernel(*k) for k in raw.pop("kernels")]
         submissions = [Submission(*s) for s in raw.pop("submissions")]
         self.__dict__.update(raw)
         begun = {}
