@@ -138,6 +138,10 @@ class Device {
 
   // A point of `stream`: everything enqueued so far. 0: it is done already.
   virtual uint64_t RecordPoint(StreamId stream) = 0;
+  // The same of what was given to the device's queue, which may be less.
+  virtual uint64_t RecordQueuePoint(StreamId stream) {
+    return RecordPoint(stream);
+  }
   virtual bool PointPassed(uint64_t point) = 0;
   virtual void WaitPoint(uint64_t point) = 0;
 

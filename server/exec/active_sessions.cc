@@ -32,7 +32,7 @@ void ActiveSessions::Clear() {
 
 bool ActiveSessions::AnyWork() const {
   return std::any_of(active_.begin(), active_.end(),
-                     [](const Active& a) { return a.session->HasWork(); });
+                     [](const Active& a) { return a.session->Runnable(); });
 }
 
 bool ActiveSessions::RetireAll() {

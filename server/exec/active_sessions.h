@@ -80,7 +80,7 @@ template <typename F>
 void ActiveSessions::ForEachWithWork(Clock::time_point now, F work) {
   for (size_t i = 0; i < active_.size();) {
     Session* session = active_[i].session;
-    if (session->HasWork()) {
+    if (session->Runnable()) {
       active_[i].last_work = now;
       work(session);
     } else if (now - active_[i].last_work > idle_after_ && Retire(session)) {

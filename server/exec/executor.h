@@ -29,6 +29,7 @@
 #include "autograd/engine.h"
 #include "kernels/device.h"
 #include "proto/holdfast.pb.h"
+#include "server/exec/enqueued_work.h"
 #include "server/exec/host_staging.h"
 #include "server/exec/kept_tensors.h"
 #include "server/exec/op_runner.h"
@@ -102,6 +103,12 @@ class Executor {
 
   // Reads whose bytes are still on their way from the device, and whether the
   // first of them has arrived: FinishReads answers it and those behind it.
+  // Whether the device is so far behind that no command should follow now.
+  bool too_far_ahead() {
+    return staging_ && enqueued_.TooFar(runner_.ops_run(), [this] {
+      return devices_.RecordQueuePoints();
+    });
+  }
   bool awaits_device() const { return !reads_.empty(); }
   bool ReadArrived() const;
   void FinishReads();
@@ -301,6 +308,7 @@ class Executor {
   SessionDevices devices_;
   OpRunner runner_;
   TensorStore store_;
+  EnqueuedWork enqueued_;
   std::deque<WaitingRead> reads_;  // in the stream's order
   std::map<std::string, KeptTensor> kept_;
   std::vector<std::unique_ptr<PendingBackward>> backwards_;

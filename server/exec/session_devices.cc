@@ -97,6 +97,14 @@ SessionDevices::Points SessionDevices::RecordPoints() {
   return points;
 }
 
+SessionDevices::Points SessionDevices::RecordQueuePoints() {
+  Points points;
+  ForEach([&](int, const SessionDevice& one) {
+    points.emplace_back(one.device, one.device->RecordQueuePoint(one.stream));
+  });
+  return points;
+}
+
 absl::Status SessionDevices::status() {
   absl::Status first = home_.device->StreamStatus(home_.stream);
   for (auto& [number, one] : opened_) {

@@ -59,6 +59,7 @@ class SessionDevices {
   // A point of each stream (Device::RecordPoint).
   using Points = std::vector<std::pair<Device*, uint64_t>>;
   Points RecordPoints();
+  Points RecordQueuePoints();  // Device::RecordQueuePoint
   // The first error of a stream (Device::StreamStatus). Does not wait.
   absl::Status status();
   void SetNumerics(const Numerics& numerics);

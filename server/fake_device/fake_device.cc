@@ -401,6 +401,8 @@ absl::Status FakeDevice::Order(StreamId first, StreamId later) {
   return absl::OkStatus();
 }
 
+void FakeDevice::Hold(StreamId stream, bool held) { Find(stream)->Hold(held); }
+
 void FakeDevice::TimeWork(StreamId stream, std::optional<uint64_t> tag) {
   Find(stream)->TimeWork(tag);
 }

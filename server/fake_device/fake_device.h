@@ -124,6 +124,8 @@ class FakeDevice final : public Device, public Recorder {
   void RefuseToRecord(std::string op) { unrecordable_ = std::move(op); }
   // What SetNumerics was told last; the defaults if nothing.
   Numerics numerics(StreamId stream);
+  // The stream's work does not begin while it is held.
+  void Hold(StreamId stream, bool held);
   size_t recordings();  // that there are
   uint64_t replays();   // so far
   uint64_t launches();  // so far, those of replays aside

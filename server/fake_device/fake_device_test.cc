@@ -202,6 +202,33 @@ TEST_F(FakeDeviceTest, ANewClientDoesNotGetOldReads) {
 
 // Between the loss and the daemon's new start whoever comes in is told so, not
 // given a session that has ended before it began.
+TEST_F(FakeDeviceTest, ASessionDoesNotFillTheDevicesQueue) {
+  FakeDevice& device = static_cast<FakeDevice&>(*device_);
+  constexpr uint64_t kMost =
+      EnqueuedWork::kOpsPerPoint * (EnqueuedWork::kMostPoints + 1);
+  constexpr int kOps = 3 * kMost;
+  Put(1, {0});
+  Put(2, {1});
+  for (int i = 0; i < kOps; ++i) {
+    Op(OpId::add, {1, 2}, 3 + i)->set_inplace(true);
+  }
+  const uint64_t before = device.launches();
+  const StreamId stream = session_->options().stream;
+  device.Hold(stream, true);
+  Deliver();
+  EXPECT_LE(device.launches() - before, kMost);
+  EXPECT_TRUE(session_->HasWork());
+  EXPECT_FALSE(session_->Runnable());
+  // It goes on as the device does.
+  device.Hold(stream, false);
+  while (session_->HasWork()) {
+    if (session_->Runnable()) session_->RunSome({1 << 20});
+  }
+  EXPECT_EQ(device.launches() - before, kOps);
+  EXPECT_TRUE(device.Synchronize(stream).ok());
+  EXPECT_EQ(Values(1), (V{kOps}));
+}
+
 TEST(LostDeviceTest, NoSessionIsOpened) {
   FakeDevice device(absl::ZeroDuration(), &NewCpu);
   device.BreakOn("cosh", nullptr);

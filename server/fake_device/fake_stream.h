@@ -59,6 +59,12 @@ class FakeStream {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(times_, {});
   }
+  // No task begins while it is held.
+  void Hold(bool held) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
   uint64_t enqueued() {
     std::lock_guard<std::mutex> lock(mutex_);
     return enqueued_;
@@ -95,7 +101,7 @@ class FakeStream {
   void Loop() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+      changed_.wait(lock, [&] { return stop_ || (!held_ && !tasks_.empty()); });
       if (tasks_.empty()) return;
       Waiting next = std::move(tasks_.front());
       tasks_.pop_front();
@@ -123,6 +129,7 @@ class FakeStream {
   uint64_t enqueued_ = 0;
   uint64_t done_ = 0;
   bool stop_ = false;
+  bool held_ = false;
   absl::Status status_;
   std::optional<uint64_t> tag_;
   std::vector<Device::WorkTime> times_;

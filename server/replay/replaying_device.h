@@ -86,6 +86,10 @@ class ReplayingDevice final : public Device {
                           size_t bytes) override;
 
   uint64_t RecordPoint(StreamId stream) override;
+  // Without what is withheld, which stays so.
+  uint64_t RecordQueuePoint(StreamId stream) override {
+    return device_->RecordQueuePoint(stream);
+  }
   bool PointPassed(uint64_t point) override {
     return device_->PointPassed(point);
   }

@@ -175,11 +175,17 @@ void Session::AddDeviceSeconds(double seconds) {
       std::memory_order_relaxed);
 }
 
-bool Session::HasWork() {
+bool Session::HasAnswers() {
   return executor_->ReadArrived() ||
-         (connection_ != nullptr && (current_ != nullptr || executor_->busy() ||
-                                     connection_->HasBatch())) ||
          (HasUnsentEvents() && connection_->CanSend());
+}
+bool Session::HasCommands() {
+  return connection_ != nullptr &&
+         (current_ != nullptr || executor_->busy() || connection_->HasBatch());
+}
+bool Session::HasWork() { return HasAnswers() || HasCommands(); }
+bool Session::Runnable() {
+  return HasAnswers() || (HasCommands() && !executor_->too_far_ahead());
 }
 bool Session::AwaitsDevice() const { return executor_->awaits_device(); }
 bool Session::Arm() {
@@ -220,11 +226,14 @@ void Session::RunSome(const Slice& slice) {
            SteadyNow() >= deadline;
   };
   int ran = 0;
-  while (ran < slice.max_commands && connection_ != nullptr) {
+  while (ran < slice.max_commands && connection_ != nullptr &&
+         !executor_->too_far_ahead()) {
     if (executor_->busy()) {
       int nodes = 0;
-      executor_->Continue(
-          [&] { return ++nodes % kCommandsPerLook == 0 && over(); });
+      executor_->Continue([&] {
+        return ++nodes % kCommandsPerLook == 0 &&
+               (over() || executor_->too_far_ahead());
+      });
       if (over()) break;
       ++ran;
       continue;

@@ -119,6 +119,8 @@ class Session : public std::enable_shared_from_this<Session>,
   };
   void RunSome(const Slice& slice);
   bool HasWork();
+  // Has work, and the device is not too far behind for it. Cheap.
+  bool Runnable();
   // Reads wait for the device: look again soon.
   bool AwaitsDevice() const;
   bool Arm();
@@ -185,6 +187,8 @@ class Session : public std::enable_shared_from_this<Session>,
   void PublishCounters();  // to the mirrors that Stats reads
   void SendEvent(v1::Event event);
   void FlushEvents();
+  bool HasAnswers();              // to be sent now
+  bool HasCommands();             // to be run
   bool HasUnsentEvents() const {  // they wait for room in the transport
     return connection_ != nullptr && sent_events_ < unacknowledged_.size();
   }
