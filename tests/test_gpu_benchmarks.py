@@ -38,9 +38,13 @@ def test_training(gpu, model, monkeypatch):
     assert [row["program"].rpartition(", ")[2] for row in rows] == list(training.WAYS)
     for row in rows:
         assert row.get("seconds", 0) > 0, row
+        assert 0 < row["allocated"] <= row["reserved"]
         row["torch"] = row["seconds"] * 2
-    lines = list(training.summary(rows))
+        row["torch_allocated"] = row["allocated"] * 2
+        row["torch_reserved"] = row["reserved"] / 2
+    *lines, allocated, reserved = training.summary(rows)
     assert len(lines) == 3 and all("2.00 x as fast" in line for line in lines)
+    assert "0.50 x PyTorch's" in allocated and "2.00 x PyTorch's" in reserved
 
 
 def test_what_fails_is_told(gpu):

@@ -142,7 +142,11 @@ def show(row):
     if "torch" not in row:
         return text + f"; PyTorch: {row.get('torch_error', 'not measured')}"
     ratio = row["torch"] / row["seconds"]
-    return text + f"; PyTorch {row['torch'] * 1e3:.3f} ms, {ratio:.2f} x as fast"
+    text += f"; PyTorch {row['torch'] * 1e3:.3f} ms, {ratio:.2f} x as fast"
+    if "torch_reserved" in row:
+        ours, theirs = row["reserved"] / 2**20, row["torch_reserved"] / 2**20
+        text += f"; {ours:.0f} MiB held, PyTorch {theirs:.0f}"
+    return text
 
 
 def rows(holdfast, torch, daemon, args):

@@ -52,7 +52,8 @@ def train(address, device, *arguments):
 
 def measure(address, device="cuda", only="", steps=20, peer=True):
     """Yields a row per model and way: seconds of a step, ours and PyTorch's, the
-    least of the turns, or the error of a side."""
+    least of the turns, or the error of a side; and the most bytes of tensors and of
+    what was held for them: what is held beyond is fragments and rounding."""
     for model, batches in BATCHES.items():
         for way, (size, flags) in WAYS.items():
             name = f"training step, {model}, {way}"
@@ -68,6 +69,9 @@ def measure(address, device="cuda", only="", steps=20, peer=True):
                         row[f"{key}_error"] = got["error"]
                     else:
                         row[key] = min(got["seconds"], row.get(key, math.inf))
+                        of = "" if key == "seconds" else f"{key}_"
+                        row[f"{of}allocated"] = got["allocated"]
+                        row[f"{of}reserved"] = got["reserved"]
             yield row
 
 
@@ -84,4 +88,21 @@ def summary(rows):
             yield (
                 f"training, {way}: {mean:.2f} x as fast as PyTorch (geometric mean of "
                 f"{len(ratios)}), {min(ratios):.2f} at the least"
+            )
+    yield from memory_summary(rows)
+
+
+def memory_summary(rows):
+    """The same of memory, a line for peaks of tensors and one for what was held."""
+    for what in ("allocated", "reserved"):
+        ratios = [
+            row[what] / row[f"torch_{what}"]
+            for row in rows
+            if row.get(what) and row.get(f"torch_{what}")
+        ]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            yield (
+                f"training, peak of memory {what}: {mean:.2f} x PyTorch's (geometric "
+                f"mean of {len(ratios)}), {max(ratios):.2f} at the most"
             )

@@ -99,6 +99,17 @@ class Training:
         return sum(t.numel() * t.element_size() for t in lasting) + peak
 
 
+def memory_of(device):
+    """Bytes of tensors at the fullest moment so far, and bytes held for them; of a
+    GPU alone."""
+    if device == "cpu":
+        return {}
+    return {
+        "allocated": torch.cuda.max_memory_allocated(device),
+        "reserved": torch.cuda.max_memory_reserved(device),
+    }
+
+
 def main():
     args = arguments()
     if "OMP_NUM_THREADS" in os.environ:
@@ -115,7 +126,7 @@ def main():
     else:
         training.window(1)
         windows = [training.window(args.steps) for _ in range(args.windows)]
-        result = {"seconds": min(windows)}
+        result = {"seconds": min(windows), **memory_of(args.device)}
     print(json.dumps(result))
 
 
