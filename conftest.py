@@ -40,6 +40,28 @@ def module_session(daemon, transport):
         yield session
 
 
+@pytest.fixture(scope="module")
+def two_gpus(request):
+    """A daemon with two GPUs (server/fake_device, which refuses memory of another
+    device). A module's FAKE_GPU is environment that the device reads."""
+    from holdfast.daemon import Daemon
+
+    settings = {"HOLDFAST_FAKE_NAME": "cuda", **getattr(request.module, "FAKE_GPU", {})}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with Daemon("--device=fake:0,1") as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def gpu_session(two_gpus, transport):
+    import holdfast
+
+    with holdfast.connect(two_gpus.address(transport), default=False) as session:
+        yield session
+
+
 @pytest.fixture
 def torch(module_session):
     """The package, connected to the daemon over `transport`."""

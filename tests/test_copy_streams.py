@@ -10,27 +10,18 @@ import numpy as np
 import pytest
 
 import holdfast
-from holdfast.daemon import Daemon
 from holdfast.profiler import profile
 
 LARGE = 1 << 20  # floats
 
 
-@pytest.fixture(scope="module")
-def daemon():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        patch.setenv("HOLDFAST_FAKE_LAG_US", "200")
-        with Daemon("--device=fake:0,1") as running:
-            yield running
+FAKE_GPU = {"HOLDFAST_FAKE_LAG_US": "200"}
 
 
-@pytest.fixture(params=["shm", "grpc"])
-def torch(daemon, request):
-    address = daemon.shm_address if request.param == "shm" else daemon.grpc_address
-    with holdfast.connect(address, default=False) as session:
-        holdfast.set_default_session(session)
-        yield holdfast
+@pytest.fixture
+def torch(gpu_session):
+    holdfast.set_default_session(gpu_session)
+    return holdfast
 
 
 def overlap(a, b):

@@ -13,26 +13,16 @@ import pytest
 import holdfast
 import holdfast.nn.functional as F
 from holdfast import _stats
-from holdfast.daemon import Daemon
 
 
-@pytest.fixture(scope="module")
-def daemon():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        patch.setenv("HOLDFAST_FAKE_LAG_US", "0")
-        with Daemon("--device=fake:0,1") as running:
-            yield running
+FAKE_GPU = {"HOLDFAST_FAKE_KERNELS": "cuda", "HOLDFAST_FAKE_LAG_US": "0"}
 
 
-@pytest.fixture(params=["shm", "grpc"])
-def torch(daemon, request):
-    address = daemon.shm_address if request.param == "shm" else daemon.grpc_address
-    with holdfast.connect(address, default=False) as session:
-        holdfast.set_default_session(session)
-        holdfast.manual_seed(0)
-        yield holdfast
+@pytest.fixture
+def torch(gpu_session):
+    holdfast.set_default_session(gpu_session)
+    holdfast.manual_seed(0)
+    return holdfast
 
 
 def replayed():

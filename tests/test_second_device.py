@@ -9,7 +9,6 @@ import pytest
 from all_op_cases import CASES
 
 import holdfast
-from holdfast.daemon import Daemon
 
 # What writes to a tensor of its own making, and what says where to.
 ELSEWHERE = ("copy", "to_device")
@@ -18,14 +17,13 @@ FORWARD = [pytest.param(c, id=c.name) for c in CASES if not c.random]
 GRADIENT = [pytest.param(c, id=c.name) for c in CASES if c.grad]
 
 
+FAKE_GPU = {"HOLDFAST_FAKE_LAG_US": "0"}
+
+
 @pytest.fixture(scope="module")
-def session():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        patch.setenv("HOLDFAST_FAKE_LAG_US", "0")
-        with Daemon("--device=fake:0,1") as daemon:
-            with holdfast.connect(daemon.shm_address, default=False) as session:
-                yield session
+def session(two_gpus):
+    with holdfast.connect(two_gpus.shm_address, default=False) as session:
+        yield session
 
 
 @pytest.fixture

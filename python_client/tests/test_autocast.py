@@ -12,7 +12,6 @@ import pytest
 from torch_peer import torch as peer
 
 import holdfast
-from holdfast.daemon import Daemon
 
 X = np.random.default_rng(1).standard_normal((4, 6)).astype(np.float32)
 W = np.random.default_rng(2).standard_normal((6, 6)).astype(np.float32)
@@ -143,15 +142,6 @@ def test_layers_on_the_cpu(torch, name):
         assert grads == {module.float32}
         dtypes.append(str(out.dtype).rpartition(".")[2])
     assert dtypes[0] == dtypes[1]
-
-
-@pytest.fixture(scope="module")
-def gpu_session():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        with Daemon("--device=fake:0,1") as daemon:
-            with holdfast.connect(daemon.shm_address, default=False) as session:
-                yield session
 
 
 @pytest.fixture

@@ -16,20 +16,6 @@ import holdfast
 from holdfast.daemon import Daemon, find_daemon
 
 
-@pytest.fixture(scope="module")
-def two_gpus():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        with Daemon("--device=fake:0,1") as daemon:
-            yield daemon
-
-
-@pytest.fixture(scope="module")
-def gpu_session(two_gpus, transport):
-    with holdfast.connect(two_gpus.address(transport), default=False) as session:
-        yield session
-
-
 @pytest.fixture
 def torch(gpu_session):
     holdfast.set_default_session(gpu_session)

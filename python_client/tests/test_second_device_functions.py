@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import holdfast
-from holdfast.daemon import Daemon
 from holdfast.vision import transforms as T
 from holdfast.vision.transforms import functional as F
 
@@ -52,18 +51,9 @@ def matrices(t, like):
     return t.tensor(MATRICES, device=like.device)
 
 
-@pytest.fixture(scope="module")
-def two_gpus():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        with Daemon("--device=fake:0,1") as daemon:
-            with holdfast.connect(daemon.shm_address, default=False) as session:
-                yield session
-
-
 @pytest.mark.parametrize("number", range(len(CALLS)))
-def test_on_the_second_device(two_gpus, number):
-    holdfast.set_default_session(two_gpus)
+def test_on_the_second_device(gpu_session, number):
+    holdfast.set_default_session(gpu_session)
     results = []
     for device in ("cpu", "cuda:1"):
         holdfast.manual_seed(number)
