@@ -161,3 +161,62 @@ case(
     (3, 5),
     label=" float mask",
 )
+
+
+def weighted(q, k, v, causal, scale):
+    """The weights and the logarithms of their sums."""
+    scores = q @ k.swapaxes(-1, -2) * scale
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:])) > 0, scores, -np.inf)
+    sums = np.exp(scores).sum(-1, keepdims=True)
+    return np.exp(scores) / sums, np.log(sums)
+
+
+def attention_op(hf, q, k, v, causal, scale):
+    out, logsumexp = hf._C.ops.attention(q, k, v, causal, scale)
+    return hf.cat([out, logsumexp.unsqueeze(-1)], -1)
+
+
+def attention_op_reference(q, k, v, causal, scale):
+    weights, logsumexp = weighted(q, k, v, causal, scale)
+    return np.concatenate([weights @ v, logsumexp], -1)
+
+
+def attention_backward(hf, d, q, k, v, causal, scale):
+    out, logsumexp = hf._C.ops.attention(q, k, v, causal, scale)
+    grads = hf._C.ops.attention_backward(d, q, k, v, out, logsumexp, causal, scale)
+    return hf.cat([x.flatten() for x in grads])
+
+
+def attention_backward_reference(d, q, k, v, causal, scale):
+    p, _ = weighted(q, k, v, causal, scale)
+    g = d @ v.swapaxes(-1, -2)
+    z = p * (g - (p * g).sum(-1, keepdims=True)) * scale
+    grads = z @ k, z.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ d
+    return np.concatenate([x.ravel() for x in grads])
+
+
+for causal, scale, lead, rows, keys in [
+    (False, 0.5, (2, 2), 3, 5),
+    (True, -0.7, (2, 3), 5, 3),
+    (True, 0.4, (), 4, 6),
+    (False, 1.0, (5,), 2, 1),
+]:
+    tensors = [lead + (rows, 4), lead + (keys, 4), lead + (keys, 3)]
+    settings = {"causal": causal, "scale": scale}
+    case(
+        "attention",
+        lambda hf, q, k, v, a=settings: attention_op(hf, q, k, v, **a),
+        lambda q, k, v, a=settings: attention_op_reference(q, k, v, **a),
+        *tensors,
+        label=f" causal={causal}",
+    )
+    case(
+        "attention_backward",
+        lambda hf, d, q, k, v, a=settings: attention_backward(hf, d, q, k, v, **a),
+        lambda d, q, k, v, a=settings: attention_backward_reference(d, q, k, v, **a),
+        lead + (rows, 3),
+        *tensors,
+        grad=(),
+        label=f" causal={causal}",
+    )

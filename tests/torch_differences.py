@@ -15,7 +15,8 @@ COMPLEX = ("complex64", "complex128")
 # run on the CPU; with internal rows of the op table, which are nobody's.
 NOT_IN_TORCH = set(
     """
-    activation_backward adam adaptive_max_pool2d avg_pool2d_backward
+    activation_backward adam adaptive_max_pool2d attention attention_backward
+    avg_pool2d_backward
     batch_norm_backward col2im constant_pad conv2d_backward_input
     conv2d_backward_weight conv3d_backward_input conv3d_backward_weight
     ctc_loss_backward entr group_norm_backward huber im2col lexsort

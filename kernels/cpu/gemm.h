@@ -54,6 +54,12 @@ template <typename T>
 void Gemm(const KernelContext& context, const GemmCall<T>& call,
           void* workspace);
 
+// The context of a product that is one of many, each on one thread.
+class SingleThread : public KernelContext {
+ public:
+  void* Scratch(size_t) override { return nullptr; }
+};
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CPU_GEMM_H_

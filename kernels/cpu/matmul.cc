@@ -195,11 +195,6 @@ absl::Status Product(KernelContext& context, const GemmCall<T>& call,
   }
 }
 
-class SingleThread : public KernelContext {
- public:
-  void* Scratch(size_t) override { return nullptr; }
-};
-
 template <typename T>
 absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
                          const T* b, T* c, const T* bias, int64_t bias_stride) {

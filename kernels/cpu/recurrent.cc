@@ -6,18 +6,16 @@
 // length; the state of a sample stays as it is when its rows are over.
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dnnl_engine.h"
 #include "kernels/cpu/dtype_dispatch.h"
-#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/plain_product.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/recurrent_cells.h"
 #include "kernels/recurrent_steps.h"
@@ -38,51 +36,23 @@ absl::Status ReadSteps(const Attrs& attrs, const TensorSpec& rows,
                  });
 }
 
-// c [m, n] = a b (+ c), a [m, k] or its transpose, b [k, n] or its transpose,
-// rows adjacent.
+// Of matrices without gaps.
 template <typename T>
-struct Product {
-  KernelContext& context;
-  void* workspace = nullptr;
-
+struct Product : PlainProduct<T> {
   void Run(bool a_t, bool b_t, int64_t m, int64_t n, int64_t k, const T* a,
            const T* b, bool accumulate, T* c) const {
-    if (m == 0 || n == 0 || k == 0) {
-      if (!accumulate) std::fill(c, c + m * n, T(0));
-      return;
-    }
-    if constexpr (std::is_same_v<T, float>) {
-      UseDnnlThreads(context, m * n * k);
-      dnnl_sgemm(a_t ? 'T' : 'N', b_t ? 'T' : 'N', m, n, k, 1.0f, a,
-                 a_t ? m : k, b, b_t ? k : n, accumulate ? 1.0f : 0.0f, c, n);
-    } else {
-      GemmCall<T> call;
-      call.m = m;
-      call.n = n;
-      call.k = k;
-      call.a = a;
-      call.a_row = a_t ? 1 : k;
-      call.a_col = a_t ? m : 1;
-      call.b = b;
-      call.b_row = b_t ? 1 : n;
-      call.b_col = b_t ? k : 1;
-      call.c = c;
-      call.c_row = n;
-      call.accumulate = accumulate;
-      Gemm(context, call, workspace);
-    }
+    PlainProduct<T>::Run(m, n, k, {a, a_t ? m : k, a_t}, {b, b_t ? k : n, b_t},
+                         accumulate, c, n);
   }
 };
 
 // False when memory is short. `n`, `k`: the largest of the products.
 template <typename T>
-bool Prepare(Product<T>* product, int64_t n, int64_t k) {
-  if constexpr (std::is_same_v<T, float>) {
-    return true;
-  } else {
-    product->workspace = product->context.Scratch(GemmWorkspaceBytes<T>(n, k));
-    return product->workspace != nullptr;
-  }
+bool Prepare(KernelContext& context, Product<T>* product, int64_t n,
+             int64_t k) {
+  const size_t bytes = Product<T>::WorkspaceBytes(n, k);
+  if (bytes > 0) product->workspace = context.Scratch(bytes);
+  return bytes == 0 || product->workspace != nullptr;
 }
 
 template <typename T>
@@ -149,8 +119,8 @@ HOLDFAST_CPU_KERNEL(rnn_layer) {
     }
     T* hidden = static_cast<T*>(
         context.Scratch(std::max<int64_t>(1, s.batch * width) * sizeof(T)));
-    Product<T> product{context};
-    if (hidden == nullptr || !Prepare(&product, width, h)) {
+    Product<T> product{{context}};
+    if (hidden == nullptr || !Prepare(context, &product, width, h)) {
       return NoMemory(attrs);
     }
     const T* bias = views[5].as<T>();
@@ -203,9 +173,9 @@ HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
     // Scratch: the state before a step, the cells', and r's gradients.
     T* before = static_cast<T*>(context.Scratch(
         std::max<int64_t>(1, 2 * all + s.batch * width) * sizeof(T)));
-    Product<T> product{context};
-    if (before == nullptr ||
-        !Prepare(&product, std::max(h, width), std::max(width, s.batch))) {
+    Product<T> product{{context}};
+    if (before == nullptr || !Prepare(context, &product, std::max(h, width),
+                                      std::max(width, s.batch))) {
       return NoMemory(attrs);
     }
     T* cells_before = before + all;

@@ -12,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/softmax_row.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/fast_exp.h"
@@ -19,47 +20,13 @@
 namespace holdfast {
 namespace {
 
-// Two 512-bit registers (loops over one are unrolled before they could be
-// vectorised), and a tile of columns.
-template <typename T>
-inline constexpr int kSoftmaxLanes = 128 / sizeof(T);
+// A tile of columns.
 constexpr int64_t kSoftmaxCols = 64;
 // Rows up to this length would not fill the lanes: many of them are turned into
 // columns of a tile. That goes by the number of all rows, not of a thread's, so
 // that results are equal for any number of threads.
 constexpr int64_t kTurnedRow = 32;
 constexpr int64_t kManyRows = kSoftmaxCols;
-
-// Passes over NaN, which reaches the results through the sum.
-template <typename T>
-HOLDFAST_INLINE T Larger(T a, T b) {
-  return b > a ? b : a;
-}
-
-template <typename T, typename Combine>
-HOLDFAST_INLINE T Fold(T* lanes, Combine combine) {
-  for (int width = kSoftmaxLanes<T> / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) {
-      lanes[j] = combine(lanes[j], lanes[j + width]);
-    }
-  }
-  return lanes[0];
-}
-
-// Calls block(in) for every kSoftmaxLanes elements; the rest comes in a buffer
-// filled up with `pad`.
-template <typename T, typename Block>
-HOLDFAST_INLINE void ReadBlocks(const T* in, int64_t n, T pad, Block block) {
-  constexpr int kLanes = kSoftmaxLanes<T>;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) block(in + i);
-  if (i < n) {
-    T rest[kLanes];
-    for (int j = 0; j < kLanes; ++j) rest[j] = pad;
-    for (int64_t j = 0; i + j < n; ++j) rest[j] = in[i + j];
-    block(rest);
-  }
-}
 
 template <typename T, bool kLog>
 struct SoftmaxRowsBody {
@@ -71,16 +38,10 @@ struct SoftmaxRowsBody {
   }
 
   static HOLDFAST_INLINE void Row(const T* in, T* out, int64_t n) {
-    constexpr T kLowest = -std::numeric_limits<T>::infinity();
-    T lanes[kLanes];
-    for (int j = 0; j < kLanes; ++j) lanes[j] = kLowest;
-    ReadBlocks(in, n, kLowest, [&](const T* p) HOLDFAST_INLINE_LAMBDA {
-      for (int j = 0; j < kLanes; ++j) lanes[j] = Larger(lanes[j], p[j]);
-    });
-    const T max = Fold(
-        lanes, [](T a, T b) HOLDFAST_INLINE_LAMBDA { return Larger(a, b); });
-    for (int j = 0; j < kLanes; ++j) lanes[j] = 0;
+    const T max = RowMax(in, n);
     if constexpr (kLog) {
+      constexpr T kLowest = -std::numeric_limits<T>::infinity();
+      T lanes[kLanes] = {};
       ReadBlocks(in, n, kLowest, [&](const T* p) HOLDFAST_INLINE_LAMBDA {
         for (int j = 0; j < kLanes; ++j) lanes[j] += FastExp(p[j] - max);
       });
@@ -89,26 +50,7 @@ struct SoftmaxRowsBody {
       for (int64_t i = 0; i < n; ++i) out[i] = in[i] - max - log_sum;
       return;
     }
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int j = 0; j < kLanes; ++j) {
-        const T e = FastExp(in[i + j] - max);
-        out[i + j] = e;
-        lanes[j] += e;
-      }
-    }
-    if (i < n) {
-      T rest[kLanes];
-      for (int j = 0; j < kLanes; ++j) rest[j] = kLowest;
-      for (int64_t j = 0; i + j < n; ++j) rest[j] = in[i + j];
-      for (int j = 0; j < kLanes; ++j) {
-        rest[j] = FastExp(rest[j] - max);
-        lanes[j] += rest[j];
-      }
-      for (int64_t j = 0; i + j < n; ++j) out[i + j] = rest[j];
-    }
-    const T scale =
-        1 / Fold(lanes, [](T a, T b) HOLDFAST_INLINE_LAMBDA { return a + b; });
+    const T scale = 1 / ExpRow(in, n, max, out);
     for (int64_t j = 0; j < n; ++j) out[j] *= scale;
   }
 };

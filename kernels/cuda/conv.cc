@@ -13,6 +13,7 @@
 
 #if defined(__CUDACC__)
 #include "kernels/cuda/dnn_convolution.h"
+#include "kernels/cuda/dnn_plans.h"
 #endif
 
 namespace holdfast {
@@ -84,22 +85,24 @@ bool RunDnn([[maybe_unused]] KernelContext& context,
             [[maybe_unused]] const ConvTensors& tensors) {
 #if defined(__CUDACC__)
   CudaLibraries& libraries = Cuda(context).libraries();
-  DnnConvolutions* const convolutions = libraries.convolutions();
-  if (convolutions == nullptr || !IsFloat(dtype) || c.group_in() == 0) {
+  DnnPlans* const plans = libraries.dnn_plans();
+  if (plans == nullptr || !IsFloat(dtype) || c.group_in() == 0) {
     return false;
   }
   const uint64_t bits = reinterpret_cast<uintptr_t>(tensors.x) |
                         reinterpret_cast<uintptr_t>(tensors.w) |
                         reinterpret_cast<uintptr_t>(tensors.y) | 16;
-  DnnProblem problem;
+  ConvolutionProblem problem;
   problem.pass = pass;
   problem.dtype = dtype;
   problem.shape = c;
   problem.alignment = static_cast<int64_t>(bits & (~bits + 1));
   problem.numerics = libraries.numerics;
-  return convolutions->Run(
-      problem, tensors, StreamOf(context),
-      [&](size_t bytes) { return context.Scratch(bytes); });
+  const DnnPointer pointers[] = {{ConvolutionProblem::kX, tensors.x},
+                                 {ConvolutionProblem::kW, tensors.w},
+                                 {ConvolutionProblem::kY, tensors.y}};
+  return plans->Run(problem, pointers, StreamOf(context),
+                    [&](size_t bytes) { return context.Scratch(bytes); });
 #else
   return false;
 #endif

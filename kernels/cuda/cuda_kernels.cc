@@ -81,7 +81,9 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::conv2d_backward_input,
                              OpId::conv3d_backward_input,
                              OpId::special_function,
-                             OpId::count_nonzero};
+                             OpId::count_nonzero,
+                             OpId::attention,
+                             OpId::attention_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=

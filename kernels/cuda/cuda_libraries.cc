@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cuda/dnn_convolution.h"
+#include "kernels/cuda/dnn_plans.h"
 
 namespace holdfast {
 namespace {
@@ -82,7 +82,7 @@ absl::Status OpenDnn(DnnLibrary* dnn) {
 CudaLibraries::CudaLibraries() = default;
 
 CudaLibraries::~CudaLibraries() {
-  convolutions_.reset();  // before the handle that they use
+  dnn_plans_.reset();  // before the handle that they use
   if (blas_.handle != nullptr) blas_.cublasLtDestroy(blas_.handle);
   if (dnn_.handle != nullptr) dnn_.cudnnDestroy(dnn_.handle);
 }
@@ -142,21 +142,21 @@ absl::StatusOr<FftPlans*> CudaLibraries::ffts() {
   return &fft_plans_;
 }
 
-DnnConvolutions* CudaLibraries::convolutions() {
+DnnPlans* CudaLibraries::dnn_plans() {
   static const bool off = [] {
     const char* wish = getenv("HOLDFAST_CUDNN");
     return wish != nullptr && absl::string_view(wish) == "off";
   }();
   if (off || !numerics.cudnn || !dnn().ok()) return nullptr;
-  if (convolutions_ == nullptr) {
-    convolutions_ = std::make_unique<DnnConvolutions>(dnn_);
+  if (dnn_plans_ == nullptr) {
+    dnn_plans_ = std::make_unique<DnnPlans>(dnn_);
   }
-  return convolutions_.get();
+  return dnn_plans_.get();
 }
 
 uint64_t CudaLibraries::plans_dropped() const {
   return fft_plans_.dropped() +
-         (convolutions_ == nullptr ? 0 : convolutions_->dropped());
+         (dnn_plans_ == nullptr ? 0 : dnn_plans_->dropped());
 }
 
 }  // namespace holdfast

@@ -46,6 +46,7 @@ namespace holdfast {
   X(cudnnCreate)                   \
   X(cudnnDestroy)                  \
   X(cudnnGetErrorString)           \
+  X(cudnnGetVersion)               \
   X(cudnnSetStream)                \
   X(cudnnBackendCreateDescriptor)  \
   X(cudnnBackendDestroyDescriptor) \
@@ -68,7 +69,7 @@ struct DnnLibrary {
   cudnnHandle_t handle = nullptr;
 };
 
-class DnnConvolutions;  // kernels/cuda/dnn_convolution.h
+class DnnPlans;  // kernels/cuda/dnn_plans.h
 
 // What cuBLASLt chooses a product's algorithm by, and its choices so far:
 // choosing takes longer than a small product.
@@ -86,9 +87,9 @@ class CudaLibraries {
   absl::StatusOr<const BlasLibrary*> blas();
   BlasChoices& blas_choices() { return blas_choices_; }
   absl::StatusOr<const DnnLibrary*> dnn();
-  // cuDNN's convolutions; null where it is missing or switched off
+  // cuDNN's plans; null where it is missing or switched off
   // (HOLDFAST_CUDNN=off, Numerics::cudnn): own kernels take its place.
-  DnnConvolutions* convolutions();
+  DnnPlans* dnn_plans();
 
   // cuFFT's plans.
   absl::StatusOr<FftPlans*> ffts();
@@ -105,7 +106,7 @@ class CudaLibraries {
   BlasLibrary blas_;
   BlasChoices blas_choices_;
   DnnLibrary dnn_;
-  std::unique_ptr<DnnConvolutions> convolutions_;
+  std::unique_ptr<DnnPlans> dnn_plans_;
   FftLibrary fft_;
   FftPlans fft_plans_{fft_};
 };

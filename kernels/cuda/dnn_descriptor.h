@@ -51,6 +51,16 @@ class DnnDescriptor {
     if (value.status_ != CUDNN_STATUS_SUCCESS) status_ = value.status_;
     Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
   }
+  void SetAll(cudnnBackendAttributeName_t name,
+              const std::vector<DnnDescriptor>& values) {
+    std::vector<cudnnBackendDescriptor_t> handles;
+    for (const DnnDescriptor& value : values) {
+      if (value.status_ != CUDNN_STATUS_SUCCESS) status_ = value.status_;
+      handles.push_back(value.handle_);
+    }
+    Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+        static_cast<int64_t>(handles.size()), handles.data());
+  }
   // Ends the description; true if all of it went well.
   bool Finalize() {
     if (status_ == CUDNN_STATUS_SUCCESS) {

@@ -1,17 +1,12 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// DnnPlanner: a convolution as a graph of one operation, and plans for it.
+#include "kernels/cuda/dnn_plan.h"
+
 #include <algorithm>
 
-#include "kernels/cuda/dnn_convolution.h"
-
 namespace holdfast {
-namespace {
 
-constexpr int64_t kX = 1, kW = 2, kY = 3;  // the graph's names of the tensors
-
-cudnnDataType_t ElementType(DType dtype) {
+cudnnDataType_t DnnType(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
       return CUDNN_DATA_HALF;
@@ -24,191 +19,62 @@ cudnnDataType_t ElementType(DType dtype) {
   }
 }
 
-// The attributes of an operation, per pass.
-struct Operation {
-  cudnnBackendDescriptorType_t type;
-  cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
-};
-
-Operation OperationOf(ConvPass pass) {
-  switch (pass) {
-    case ConvPass::kBackwardInput:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-    case ConvPass::kBackwardWeight:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
-    default:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+DnnLayout DnnPacked(cudnnDataType_t type, std::vector<int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t i = sizes.size() - 1; i > 0; --i) {
+    strides[i - 1] = strides[i] * sizes[i];
   }
-}
-
-// One number for each spatial axis.
-template <typename F>
-std::vector<int64_t> PerAxis(const ConvShape& shape, F f) {
-  std::vector<int64_t> values;
-  for (int i = 3 - shape.axes; i < 3; ++i) {
-    values.push_back(f(shape.windows.axis[i]));
-  }
-  return values;
-}
-
-template <typename F>
-std::vector<int64_t> Sizes(int64_t first, int64_t second,
-                           const ConvShape& shape, F f) {
-  std::vector<int64_t> sizes = PerAxis(shape, f);
-  sizes.insert(sizes.begin(), {first, second});
-  return sizes;
-}
-
-}  // namespace
-
-DnnProblem::Key DnnProblem::key() const {
-  Key key = {static_cast<int64_t>(pass),
-             static_cast<int64_t>(dtype),
-             shape.axes,
-             shape.samples,
-             shape.in_channels,
-             shape.out_channels,
-             shape.groups,
-             alignment};
-  size_t at = 8;
-  for (const WindowAxis& axis : shape.windows.axis) {
-    for (int64_t value : {axis.kernel, axis.stride, axis.padding, axis.dilation,
-                          axis.size, axis.out}) {
-      key[at++] = value;
-    }
-  }
-  for (bool value :
-       {numerics.conv_tf32, numerics.deterministic, numerics.benchmark}) {
-    key[at++] = value;
-  }
-  return key;
+  return {type, std::move(sizes), std::move(strides)};
 }
 
 cudnnStatus_t DnnPlan::Run(const DnnLibrary& dnn, cudnnHandle_t handle,
-                           const ConvTensors& tensors, void* workspace) const {
+                           absl::Span<const DnnPointer> tensors,
+                           void* workspace) const {
+  std::vector<int64_t> ids;
+  std::vector<const void*> pointers;
+  for (const DnnPointer& tensor : tensors) {
+    ids.push_back(tensor.id);
+    pointers.push_back(tensor.data);
+  }
   DnnDescriptor pack(dnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  const void* const pointers[] = {tensors.x, tensors.w, tensors.y};
-  pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, {kX, kW, kY});
-  pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3,
-           pointers);
+  pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+  pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+           static_cast<int64_t>(pointers.size()), pointers.data());
   pack.Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
            &workspace);
   if (!pack.Finalize()) return pack.status();
   return dnn.cudnnBackendExecute(handle, plan_.handle(), pack.handle());
 }
 
-DnnPlanner::DnnPlanner(const DnnLibrary& dnn, DnnTarget target,
-                       const DnnProblem& problem)
-    : dnn_(dnn), target_(target), problem_(problem) {
-  MakeGraph();
-}
-
-DnnDescriptor DnnPlanner::Tensor(int64_t id,
-                                 const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t i = sizes.size() - 1; i > 0; --i) {
-    strides[i - 1] = strides[i] * sizes[i];
-  }
-  const cudnnDataType_t type = ElementType(problem_.dtype);
+DnnDescriptor DnnGraph::Tensor(int64_t id, const DnnLayout& layout,
+                               Place place) const {
   DnnDescriptor tensor(dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
-  tensor.Set(CUDNN_ATTR_TENSOR_STRIDES, strides);
+  tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1,
+             &layout.type);
+  tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, layout.sizes);
+  tensor.Set(CUDNN_ATTR_TENSOR_STRIDES, layout.strides);
   tensor.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, {id});
-  tensor.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {problem_.alignment});
+  tensor.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {layout.alignment});
+  const bool yes = true;
+  if (place == Place::kVirtual) {
+    tensor.Set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes);
+  }
+  if (place == Place::kNumber) {
+    tensor.Set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes);
+  }
   tensor.Finalize();
   return tensor;
 }
 
-DnnDescriptor DnnPlanner::Convolution() {
-  const ConvShape& shape = problem_.shape;
-  const cudnnDataType_t sums =
-      problem_.dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  const std::vector<int64_t> padding =
-      PerAxis(shape, [](const WindowAxis& a) { return a.padding; });
-  DnnDescriptor d(dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  d.Set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
-  d.Set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
-        &mode);
-  d.Set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {shape.axes});
-  d.Set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, padding);
-  d.Set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, padding);
-  d.Set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
-        PerAxis(shape, [](const WindowAxis& a) { return a.stride; }));
-  d.Set(CUDNN_ATTR_CONVOLUTION_DILATIONS,
-        PerAxis(shape, [](const WindowAxis& a) { return a.dilation; }));
-  d.Finalize();
-  return d;
-}
-
-void DnnPlanner::SetTarget(DnnDescriptor* descriptor,
-                           cudnnBackendAttributeName_t handle,
-                           cudnnBackendAttributeName_t properties) {
-  if (target_.properties != nullptr) {
-    descriptor->Set(properties, *target_.properties);
-  } else {
-    descriptor->Set(handle, CUDNN_TYPE_HANDLE, 1, &target_.handle);
-  }
-}
-
-void DnnPlanner::MakeGraph() {
-  const ConvShape& shape = problem_.shape;
-  const Operation names = OperationOf(problem_.pass);
-  const DnnDescriptor x =
-      Tensor(kX, Sizes(shape.samples, shape.in_channels, shape,
-                       [](const WindowAxis& a) { return a.size; }));
-  const DnnDescriptor w =
-      Tensor(kW, Sizes(shape.out_channels, shape.group_in(), shape,
-                       [](const WindowAxis& a) { return a.kernel; }));
-  const DnnDescriptor y =
-      Tensor(kY, Sizes(shape.samples, shape.out_channels, shape,
-                       [](const WindowAxis& a) { return a.out; }));
-  DnnDescriptor operation(dnn_, names.type);
-  operation.Set(names.x, x);
-  operation.Set(names.w, w);
-  operation.Set(names.y, y);
-  operation.Set(names.convolution, Convolution());
-  if (problem_.dtype == DType::kFloat64) {
-    const double one = 1, zero = 0;
-    operation.Set(names.alpha, CUDNN_TYPE_DOUBLE, 1, &one);
-    operation.Set(names.beta, CUDNN_TYPE_DOUBLE, 1, &zero);
-  } else {
-    const float one = 1, zero = 0;
-    operation.Set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    operation.Set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero);
-  }
+void DnnGraph::Add(DnnDescriptor operation) {
   operation.Finalize();
-  graph_.emplace(dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  if (target_.properties == nullptr) {
-    graph_->Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
-                &target_.handle);
-  }
-  graph_->Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  graph_->Finalize();
+  operations_.push_back(std::move(operation));
 }
 
-std::vector<DnnDescriptor> DnnPlanner::Propose(cudnnBackendHeurMode_t mode) {
+std::vector<DnnDescriptor> DnnGraph::Propose(
+    const DnnDescriptor& graph, cudnnBackendHeurMode_t mode) const {
   DnnDescriptor heuristic(dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *graph_);
+  heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristic.Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (target_.properties != nullptr) {
     heuristic.Set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target_.properties);
@@ -230,7 +96,8 @@ std::vector<DnnDescriptor> DnnPlanner::Propose(cudnnBackendHeurMode_t mode) {
   return found;
 }
 
-bool DnnPlanner::IsAllowed(const DnnDescriptor& configuration) {
+bool DnnGraph::IsAllowed(const DnnProblem& problem,
+                         const DnnDescriptor& configuration) const {
   const DnnDescriptor engine(dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.handle();
   if (configuration.Get(CUDNN_ATTR_ENGINECFG_ENGINE,
@@ -241,52 +108,65 @@ bool DnnPlanner::IsAllowed(const DnnDescriptor& configuration) {
   const int64_t count =
       engine.Get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  const bool exact =
-      problem_.dtype == DType::kFloat32 && !problem_.numerics.conv_tf32;
-  return std::none_of(notes, notes + count, [&](auto note) {
-    switch (note) {
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-        return problem_.numerics.deterministic;
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // of float32: TF32's
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        return exact;
-      default:
-        return false;
-    }
-  });
+  return std::all_of(notes, notes + count,
+                     [&](auto note) { return problem.Allows(note); });
 }
 
-std::optional<DnnPlan> DnnPlanner::Build(const DnnDescriptor& configuration) {
+cudnnStatus_t DnnGraph::Build(const DnnDescriptor& configuration,
+                              int64_t workspace,
+                              std::vector<DnnPlan>* plans) const {
   DnnDescriptor plan(dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  SetTarget(&plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-            CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  if (target_.properties != nullptr) {
+    plan.Set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target_.properties);
+  } else {
+    plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+             &target_.handle);
+  }
   plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-  if (!plan.Finalize()) return std::nullopt;
+  if (!plan.Finalize()) return plan.status();
   DnnPlan result(std::move(plan));
   if (result.plan_.Get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                       CUDNN_TYPE_INT64, 1, &result.workspace_) != 1) {
-    return std::nullopt;
+                       CUDNN_TYPE_INT64, 1, &result.workspace_) != 1 ||
+      result.workspace_ > workspace) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
   }
-  return result;
+  plans->push_back(std::move(result));
+  return CUDNN_STATUS_SUCCESS;
 }
 
-std::vector<DnnPlan> DnnPlanner::Plans(size_t most, int64_t workspace) {
+std::vector<DnnPlan> DnnGraph::Plans(
+    const DnnProblem& problem, size_t most, int64_t workspace,
+    std::vector<cudnnStatus_t>* refused) const {
   std::vector<DnnPlan> plans;
-  if (!graph_->ok()) return plans;
+  DnnDescriptor graph(dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (target_.properties == nullptr) {
+    graph.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
+              &target_.handle);
+  }
+  graph.SetAll(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
+  if (!graph.Finalize()) return plans;
   // The second one knows engines that compute nearly anything, slowly.
   for (cudnnBackendHeurMode_t mode :
        {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const DnnDescriptor& configuration : Propose(mode)) {
+    for (const DnnDescriptor& configuration : Propose(graph, mode)) {
       if (plans.size() >= most) return plans;
-      if (!IsAllowed(configuration)) continue;
-      std::optional<DnnPlan> plan = Build(configuration);
-      if (plan && plan->workspace() <= workspace) {
-        plans.push_back(*std::move(plan));
+      if (!IsAllowed(problem, configuration)) continue;
+      const cudnnStatus_t status = Build(configuration, workspace, &plans);
+      if (status != CUDNN_STATUS_SUCCESS && refused != nullptr) {
+        refused->push_back(status);
       }
     }
     if (!plans.empty()) return plans;
   }
   return plans;
+}
+
+std::vector<DnnPlan> FindDnnPlans(const DnnLibrary& dnn, DnnTarget target,
+                                  const DnnProblem& problem, size_t most,
+                                  int64_t workspace) {
+  DnnGraph graph(dnn, target);
+  problem.Describe(&graph);
+  return graph.Plans(problem, most, workspace);
 }
 
 }  // namespace holdfast

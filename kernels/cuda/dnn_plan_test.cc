@@ -3,9 +3,15 @@
 //
 // cuDNN plans for an H100 whether or not there is one: cuDNN takes a GPU's
 // properties as JSON in its place. What the kernels compute needs a GPU.
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/dnn_attention.h"
 #include "kernels/cuda/dnn_convolution.h"
 
 namespace holdfast {
@@ -38,17 +44,45 @@ class DnnPlanTest : public testing::Test {
     }
   }
   size_t Plans(const DnnProblem& problem) {
-    DnnPlanner planner(dnn_, {nullptr, &*properties_}, problem);
-    return planner.Plans(3, int64_t{1} << 30).size();
+    return FindDnnPlans(dnn_, {nullptr, &*properties_}, problem, 3,
+                        int64_t{1} << 30)
+        .size();
   }
 
   DnnLibrary dnn_;
   std::optional<DnnDescriptor> properties_;
 };
 
+// Kernels of attention are compiled by cuDNN, after everything else has been
+// checked, and loaded by the GPU's driver, in whose place the toolkit's stub
+// refuses.
+class DnnAttentionTest : public DnnPlanTest {
+ protected:
+  void SetUp() override {
+    const char* home = getenv("CUDA_HOME");
+    const std::string stub =
+        std::string(home == nullptr ? "/usr/local/cuda" : home) +
+        "/lib64/stubs/libcuda.so";
+    if (dlopen(stub.c_str(), RTLD_NOW) == nullptr) {
+      GTEST_SKIP() << dlerror();
+    }
+    DnnPlanTest::SetUp();
+  }
+  // How many ways of the problem come as far as that, or further.
+  size_t Compilable(const DnnProblem& problem) {
+    DnnGraph graph(dnn_, {nullptr, &*properties_});
+    problem.Describe(&graph);
+    std::vector<cudnnStatus_t> refused;
+    const size_t plans =
+        graph.Plans(problem, 3, int64_t{1} << 30, &refused).size();
+    return plans + std::count(refused.begin(), refused.end(),
+                              CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+  }
+};
+
 // A layer of ResNet-50.
-DnnProblem Layer(ConvPass pass, DType dtype) {
-  DnnProblem problem;
+ConvolutionProblem Layer(ConvPass pass, DType dtype) {
+  ConvolutionProblem problem;
   problem.pass = pass;
   problem.dtype = dtype;
   problem.shape.samples = 32;
@@ -75,7 +109,7 @@ TEST_F(DnnPlanTest, EveryPassHasPlansInEveryFloat) {
 
 TEST_F(DnnPlanTest, ExactAndDeterministicPlansExist) {
   for (ConvPass pass : kPasses) {
-    DnnProblem problem = Layer(pass, DType::kFloat32);
+    ConvolutionProblem problem = Layer(pass, DType::kFloat32);
     problem.numerics.conv_tf32 = false;
     problem.numerics.deterministic = true;
     EXPECT_GT(Plans(problem), 0u) << static_cast<int>(pass);
@@ -84,16 +118,16 @@ TEST_F(DnnPlanTest, ExactAndDeterministicPlansExist) {
 
 TEST_F(DnnPlanTest, GroupsDilationAndThreeAxes) {
   for (ConvPass pass : kPasses) {
-    DnnProblem depthwise = Layer(pass, DType::kFloat32);
+    ConvolutionProblem depthwise = Layer(pass, DType::kFloat32);
     depthwise.shape.groups = 64;
     depthwise.shape.out_channels = 64;
     EXPECT_GT(Plans(depthwise), 0u) << static_cast<int>(pass);
-    DnnProblem wide = Layer(pass, DType::kFloat32);
+    ConvolutionProblem wide = Layer(pass, DType::kFloat32);
     for (int i = 1; i < 3; ++i) {
       wide.shape.windows.axis[i] = {3, 1, 2, 2, 56, 56};
     }
     EXPECT_GT(Plans(wide), 0u) << static_cast<int>(pass);
-    DnnProblem deep = Layer(pass, DType::kFloat32);
+    ConvolutionProblem deep = Layer(pass, DType::kFloat32);
     deep.shape.axes = 3;
     deep.shape.windows.axis[0] = {3, 1, 1, 1, 8, 8};
     EXPECT_GT(Plans(deep), 0u) << static_cast<int>(pass);
@@ -101,15 +135,91 @@ TEST_F(DnnPlanTest, GroupsDilationAndThreeAxes) {
 }
 
 TEST_F(DnnPlanTest, WhatDoesNotFitTogetherHasNoPlan) {
-  DnnProblem problem = Layer(ConvPass::kForward, DType::kFloat32);
+  ConvolutionProblem problem = Layer(ConvPass::kForward, DType::kFloat32);
   problem.shape.windows.axis[2].out = 99;
   EXPECT_EQ(Plans(problem), 0u);
 }
 
+// Heads as nn.MultiheadAttention makes them, or without gaps.
+AttentionProblem Heads(bool backward, DType dtype, bool causal, int64_t l,
+                       int64_t s, int64_t width, bool apart) {
+  AttentionProblem p;
+  p.backward = backward;
+  p.dtype = dtype;
+  p.causal = causal;
+  p.n = 4;
+  p.h = 8;
+  p.l = l;
+  p.s = s;
+  p.e = p.v = width;
+  const auto steps = [&](int64_t rows) {
+    return apart ? AttentionProblem::Steps{3 * p.h * width, width,
+                                           3 * p.n * p.h * width}
+                 : AttentionProblem::Steps{p.h * rows * width, rows * width,
+                                           width};
+  };
+  p.query = p.output_grad = steps(l);
+  p.key_steps = p.value = steps(s);
+  return p;
+}
+
+TEST_F(DnnAttentionTest, IsCompiled) {
+  for (bool backward : {false, true}) {
+    for (bool causal : {false, true}) {
+      for (int64_t width : {64, 128}) {
+        const int64_t length = width == 64 ? 1024 : 128;
+        EXPECT_GT(Compilable(Heads(backward, DType::kBFloat16, causal, length,
+                                   length, width, causal)),
+                  0u)
+            << "backward " << backward << " causal " << causal << " width "
+            << width;
+      }
+    }
+    EXPECT_GT(
+        Compilable(Heads(backward, DType::kFloat16, true, 100, 77, 40, true)),
+        0u)
+        << "backward " << backward;
+  }
+}
+
+TEST_F(DnnAttentionTest, DoesNotFitTogether) {
+  for (bool backward : {false, true}) {
+    // Rows that are not a multiple of 16 bytes.
+    EXPECT_EQ(Compilable(Heads(backward, DType::kBFloat16, false, 128, 128, 63,
+                               false)),
+              0u)
+        << backward;
+  }
+}
+
+TEST(DnnProblemTest, AttentionsThatDifferHaveKeysThatDiffer) {
+  const AttentionProblem problem =
+      Heads(false, DType::kBFloat16, false, 128, 128, 64, false);
+  AttentionProblem other = problem;
+  EXPECT_EQ(problem.key(), other.key());
+  other.causal = true;
+  EXPECT_NE(problem.key(), other.key());
+  other = problem;
+  other.value.head += 8;
+  EXPECT_NE(problem.key(), other.key());
+  EXPECT_NE(problem.key(), Layer(ConvPass::kForward, DType::kBFloat16).key());
+}
+
+TEST(DnnProblemTest, VersionsThatComputeAttentionWronglyAreAvoided) {
+  const AttentionProblem full =
+      Heads(true, DType::kBFloat16, false, 128, 128, 64, false);
+  const AttentionProblem rest =
+      Heads(true, DType::kBFloat16, false, 128, 100, 64, false);
+  EXPECT_TRUE(full.IsSound(90300));
+  EXPECT_FALSE(full.IsSound(91000));
+  EXPECT_FALSE(rest.IsSound(91500));
+  EXPECT_TRUE(rest.IsSound(91900));
+}
+
 TEST(DnnProblemTest, ProblemsThatDifferHaveKeysThatDiffer) {
-  const DnnProblem problem = Layer(ConvPass::kForward, DType::kFloat32);
+  const ConvolutionProblem problem = Layer(ConvPass::kForward, DType::kFloat32);
   EXPECT_EQ(problem.key(), problem.key());
-  DnnProblem other = problem;
+  ConvolutionProblem other = problem;
   other.shape.windows.axis[2].padding = 0;
   EXPECT_NE(other.key(), problem.key());
   other = problem;

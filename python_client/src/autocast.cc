@@ -45,6 +45,7 @@ constexpr Policy OnGpu(OpId op) {
     case OpId::conv3d:
     case OpId::conv3d_backward_input:
     case OpId::rnn_layer:
+    case OpId::attention:
       return Policy::kLower;
     case OpId::acos:
     case OpId::asin:
@@ -86,6 +87,7 @@ constexpr Policy OnCpu(OpId op) {
     case OpId::linear:
     case OpId::conv2d:
     case OpId::conv3d:
+    case OpId::attention:
       return Policy::kLower;
     case OpId::conv2d_backward_input:
     case OpId::conv3d_backward_input:

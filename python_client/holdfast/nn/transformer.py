@@ -68,9 +68,15 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
-    def _self_attention(self, x, mask, padding):
+    def _self_attention(self, x, mask, padding, is_causal):
         x = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False
+            x,
+            x,
+            x,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=bool(is_causal) and mask is not None,
         )
         return self.dropout1(x[0])
 
@@ -87,7 +93,7 @@ class TransformerEncoderLayer(_Layer):
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         def attend(x):
-            return self._self_attention(x, src_mask, src_key_padding_mask)
+            return self._self_attention(x, src_mask, src_key_padding_mask, is_causal)
 
         def feed(x):
             return self.dropout2(self._feed_forward(x))
@@ -121,7 +127,9 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal=False,
     ):
         def attend(x):
-            return self._self_attention(x, tgt_mask, tgt_key_padding_mask)
+            return self._self_attention(
+                x, tgt_mask, tgt_key_padding_mask, tgt_is_causal
+            )
 
         def look(x):
             x = self.multihead_attn(
@@ -169,7 +177,7 @@ class TransformerEncoder(Module):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask)
+            src = layer(src, mask, src_key_padding_mask, is_causal)
         return src if self.norm is None else self.norm(src)
 
 
@@ -201,6 +209,8 @@ class TransformerDecoder(Module):
                 memory_mask,
                 tgt_key_padding_mask,
                 memory_key_padding_mask,
+                tgt_is_causal,
+                memory_is_causal,
             )
         return tgt if self.norm is None else self.norm(tgt)
 

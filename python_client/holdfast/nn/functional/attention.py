@@ -35,6 +35,8 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _shared(query, key), _shared(query, value)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    if attn_mask is None and dropout_p == 0 and _is_one_op(query, key, value):
+        return _ops.attention(query, key, value, bool(is_causal), float(factor))[0]
     # The smaller tensor is the one to scale.
     scores = (query * factor).matmul(key.transpose(-2, -1))
     if is_causal:
@@ -48,6 +50,15 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         scores = _masked(scores, attn_mask)
     return dropout(scores.softmax(-1), dropout_p).matmul(value)
+
+
+def _is_one_op(query, key, value):
+    """Whether they are batches of equal size, which `attention` computes."""
+    lead = query.shape[:-2]
+    return query.dim() >= 2 and all(
+        x.dtype.is_floating_point and x.dim() >= 2 and x.shape[:-2] == lead
+        for x in (query, key, value)
+    )
 
 
 def _shared(query, heads):
@@ -124,6 +135,11 @@ def multi_head_attention_forward(
     if not use_separate_proj_weight:
         weights = in_proj_weight
     q, k, v = _project(query, key, value, weights, in_proj_bias)
+    # A mask that is said to be causal needs no looking at.
+    is_causal = is_causal and not need_weights and key_padding_mask is None
+    is_causal = is_causal and bias_k is None and not add_zero_attn
+    if is_causal:
+        attn_mask = None
     mask = _float_mask(attn_mask, q.dtype)
     if mask is not None and mask.dim() == 3:
         mask = mask.reshape(batch, num_heads, *mask.shape[1:])
@@ -147,11 +163,15 @@ def multi_head_attention_forward(
         padding = padding.unsqueeze(1).unsqueeze(1)
         mask = padding if mask is None else mask + padding
     dropout_p = dropout_p if training else 0.0
-    attention = (q * (1 / math.sqrt(head))).matmul(k.transpose(-2, -1))
-    if mask is not None:
-        attention = attention + mask
-    attention = dropout(attention.softmax(-1), dropout_p)
-    mixed = attention.matmul(v).permute(2, 0, 1, 3).reshape(length * batch, width)
+    if need_weights:
+        attention = (q * (1 / math.sqrt(head))).matmul(k.transpose(-2, -1))
+        if mask is not None:
+            attention = attention + mask
+        attention = dropout(attention.softmax(-1), dropout_p)
+        mixed = attention.matmul(v)
+    else:
+        mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    mixed = mixed.permute(2, 0, 1, 3).reshape(length * batch, width)
     output = _ops.linear(mixed, out_proj_weight, out_proj_bias)
     output = output.reshape(length, batch, -1)
     if not need_weights:
