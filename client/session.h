@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/credentials.h"
+#include "client/device_array.h"
 #include "client/known_integer.h"
 #include "client/profile.h"
 #include "client/published.h"
@@ -243,6 +245,33 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::StatusOr<Tensor> OpenShared(const std::string& token,
                                             TensorSpec spec,
                                             bool release_hold) = 0;
+
+  // ---- memory of GPUs, which other libraries of this process use as well
+
+  // The number by which this process knows the GPU of tensors of `device`
+  // (ops/place_op.h; not "cpu").
+  virtual absl::StatusOr<int> OrdinalOf(int device) = 0;
+  // The number of the GPU that an address of this process is of.
+  virtual absl::StatusOr<int> OrdinalOfMemory(const void* address) = 0;
+  // The tensor's own memory in this process: what either side writes the other
+  // sees. Waits until all that was sent before is done. Later ops run on the
+  // daemon's stream: Synchronize before looking at what they write. Memory of
+  // other sessions and tensors of remote daemons are InvalidArgument. It stays
+  // until the session is closed.
+  virtual absl::StatusOr<DeviceArray> ExportMemory(
+      const Tensor& tensor, const std::function<bool()>& interrupted) = 0;
+  // A contiguous tensor with the elements of `array`, on that GPU; waits until
+  // they are copied. Unimplemented: the daemon cannot open that memory, see
+  // ReadMemory.
+  virtual absl::StatusOr<Tensor> CopyMemory(
+      const DeviceArray& array, const std::function<bool()>& interrupted) = 0;
+  // Copies `bytes` from array.data to the host.
+  virtual absl::Status ReadMemory(const DeviceArray& array, size_t bytes,
+                                  void* host) = 0;
+  // Waits for a stream of this process (CUDA's number of it), null: for all
+  // that it has given the GPU.
+  virtual absl::Status AwaitProducer(int ordinal,
+                                     std::optional<uintptr_t> stream) = 0;
 
   // ---- named tensors of the daemon. All of these wait for the answer.
 

@@ -394,6 +394,9 @@ absl::Status SessionCore::Close(bool keep) {
     // call's.
     if (!absl::IsCancelled(status)) status = absl::OkStatus();
   }
+  // The daemon frees memory when nobody has it open: what is still looked at
+  // stays open here all the same.
+  mappings_.Clear();
   const absl::Status goodbye = connection_->Goodbye(keep);
   // A session without a name stays as it is: nothing is lost by the mistake.
   if (keep && absl::IsInvalidArgument(goodbye)) return goodbye;

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,6 +32,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "client/batch_writer.h"
 #include "client/connection.h"
+#include "client/device_mappings.h"
 #include "client/export_hold.h"
 #include "client/fork_guard.h"
 #include "client/numerics.h"
@@ -111,6 +113,18 @@ class SessionCore final : public Session {
   absl::StatusOr<Tensor> OpenShared(const std::string& token, TensorSpec spec,
                                     bool release_hold) override;
 
+  absl::StatusOr<int> OrdinalOf(int device) override;
+  absl::StatusOr<int> OrdinalOfMemory(const void* address) override;
+  absl::StatusOr<DeviceArray> ExportMemory(
+      const Tensor& tensor, const std::function<bool()>& interrupted) override;
+  absl::StatusOr<Tensor> CopyMemory(
+      const DeviceArray& array,
+      const std::function<bool()>& interrupted) override;
+  absl::Status ReadMemory(const DeviceArray& array, size_t bytes,
+                          void* host) override;
+  absl::Status AwaitProducer(int ordinal,
+                             std::optional<uintptr_t> stream) override;
+
   absl::StatusOr<Published> Publish(
       const std::string& name,
       absl::Span<const std::pair<std::string, Tensor>> tensors,
@@ -160,13 +174,15 @@ class SessionCore final : public Session {
 
  private:
   struct PendingRead {
-    bool barrier = false;     // no value, only "everything before is done"
-    bool spec_only = false;   // no value, only the sizes
-    bool profile = false;     // a ProfileChunk's bytes
-    bool share = false;       // a token
-    bool held_share = false;  // with `share`: Read.hold
-    bool names = false;       // a NameReply's bytes
-    bool abandoned = false;   // with `names`: its wait was interrupted
+    bool barrier = false;        // no value, only "everything before is done"
+    bool spec_only = false;      // no value, only the sizes
+    bool profile = false;        // a ProfileChunk's bytes
+    bool share = false;          // a token
+    bool held_share = false;     // with `share`: Read.hold
+    bool names = false;          // a NameReply's bytes
+    bool export_memory = false;  // an ExportedMemory's bytes
+    bool complete = false;   // with `spec_only`: when the elements are there
+    bool abandoned = false;  // with `names`: its wait was interrupted
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
     Tensor copy;                       // a placed read of a copy of it
@@ -347,6 +363,17 @@ class SessionCore final : public Session {
   // Unimplemented: the daemon is too old to share tensors.
   absl::Status CheckShares() const;  // session_sharing.cc
 
+  // ---- session_foreign.cc
+  // Whether the daemon's devices are plain memory: one for tests.
+  bool PlainMemory() const {
+    return !hello_.gpus().empty() &&
+           hello_.gpus(0).handles() == wire::Gpu::FILE;
+  }
+  // How the daemon finds the memory, and on which of its devices.
+  // Unimplemented: it cannot.
+  absl::Status FindForeign(const DeviceArray& array,
+                           wire::ForeignMemory* foreign, int* device) const;
+
   // ---- session_publish.cc
   absl::StatusOr<wire::NameReply> AskNames(
       wire::NameRequest request, const std::function<bool()>& interrupted);
@@ -383,6 +410,7 @@ class SessionCore final : public Session {
   absl::Status FillValue(PendingRead& read, ReadValue* value);
 
   const std::unique_ptr<Connection> connection_;
+  DeviceMappings mappings_;
   const std::shared_ptr<void> daemon_;
   const wire::HelloReply hello_;
   const std::string address_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/fork_guard.h"
 #include "client/session_core.h"
+#include "client/wire_spec.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/steady_time.h"
@@ -40,19 +41,6 @@ bool Completes(const TensorSpec& got, const TensorSpec& pending) {
   return CheckShape(got.dtype, got.shape).ok();
 }
 
-absl::StatusOr<TensorSpec> ReadSpec(const wire::TensorSpec& message) {
-  TensorSpec spec;
-  spec.dtype = static_cast<DType>(message.dtype());
-  spec.shape.assign(message.shape().begin(), message.shape().end());
-  if (message.strides().empty()) {
-    spec.strides = ContiguousStrides(spec.shape);
-  } else {
-    spec.strides.assign(message.strides().begin(), message.strides().end());
-  }
-  spec.offset = message.offset();
-  return spec;
-}
-
 absl::Status Unexpected(const TensorSpec& want, absl::string_view got) {
   return absl::InternalError(
       absl::StrCat("[read] the daemon's answer must fit the tensor. Got ", got,
@@ -73,6 +61,8 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   message->set_profile(read->profile);
   message->set_share(read->share);
   message->set_hold(read->held_share);
+  message->set_export_memory(read->export_memory);
+  message->set_complete(read->complete);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(reads_mutex_);
@@ -297,16 +287,15 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
   if (result.status().code() != 0) return ToAbslStatus(result.status());
   if (read.barrier) return absl::OkStatus();
   if (read.spec_only) {
-    absl::StatusOr<TensorSpec> spec = ReadSpec(result.spec());
-    if (!spec.ok()) return spec.status();
-    if (!Completes(*spec, read.spec)) {
+    TensorSpec spec = SpecFromWire(result.spec());
+    if (!Completes(spec, read.spec)) {
       return Unexpected(read.spec, result.spec().ShortDebugString());
     }
-    value->spec = *std::move(spec);
+    value->spec = std::move(spec);
     return absl::OkStatus();
   }
-  if (read.profile || read.share ||
-      read.names) {  // however many bytes they are
+  if (read.profile || read.share || read.names ||
+      read.export_memory) {  // however many bytes they are
     read.spec = ContiguousSpec(DType::kUInt8,
                                {static_cast<int64_t>(result.data().size())});
   }
@@ -314,26 +303,24 @@ absl::Status SessionCore::FillValue(PendingRead& read, ReadValue* value) {
   const uint64_t bytes = value->spec.nbytes();
   switch (result.value_case()) {
     case wire::ReadResult::kPlace: {
-      absl::StatusOr<TensorSpec> spec = ReadSpec(result.spec());
-      if (!spec.ok()) return spec.status();
-      if (spec->dtype != read.spec.dtype || spec->shape != read.spec.shape ||
-          spec->strides.size() != spec->shape.size() ||
-          !CheckFits(*spec, result.place().bytes()).ok()) {
+      const TensorSpec spec = SpecFromWire(result.spec());
+      if (spec.dtype != read.spec.dtype || spec.shape != read.spec.shape ||
+          !CheckFits(spec, result.place().bytes()).ok()) {
         return Unexpected(read.spec, result.spec().ShortDebugString());
       }
       absl::StatusOr<MappedBytes> memory = connection_->Locate(result.place());
       if (!memory.ok()) return memory.status();
       value->data = memory->data;
       if (read.hold) {
-        value->spec = *spec;
+        value->spec = spec;
         value->placed = true;
         read.hold->set_mapping(std::move(memory->owner));
         value->owner = std::shared_ptr<ExportHold>(std::move(read.hold));
       } else {
-        if (!spec->contiguous()) {
+        if (!spec.contiguous()) {
           return Unexpected(read.spec, "a copy with gaps");
         }
-        value->data = memory->data + spec->offset * ItemSize(spec->dtype);
+        value->data = memory->data + spec.offset * ItemSize(spec.dtype);
         value->owner = std::make_shared<OwnedTensor>(
             OwnedTensor{std::move(read.copy), std::move(memory->owner)});
       }

@@ -4,10 +4,10 @@
 """How other libraries see a tensor, and bring one: __array_interface__, DLPack.
 
 Over shared memory what they see is the tensor's own memory; over gRPC a copy. What
-they bring is copied once.
+they bring is copied once. Memory of GPUs: device_arrays.py.
 """
 
-from holdfast import _C
+from holdfast import _C, device_arrays
 from holdfast._registry import function, method
 
 _ops = _C.ops
@@ -54,23 +54,38 @@ def tobytes(self):
     return memoryview(_ops.detach(self).contiguous()._bytes()).tobytes()
 
 
+Tensor.__cuda_array_interface__ = property(device_arrays.cuda_array_interface)
+
+
 @method
-def __dlpack__(self, stream=None):
-    """A DLPack capsule of the elements, for from_dlpack() of other libraries."""
+def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of the elements, for from_dlpack() of other libraries.
+
+    Of a tensor on a GPU of this machine, over shared memory, the tensor's own memory:
+    what was asked of it before is done; call cuda.synchronize() before reading what
+    later ops write to it. Memory of other sessions is refused: clone() it first.
+    """
     if self.requires_grad:
         raise RuntimeError(
             "Can't export tensors that require gradient, use tensor.detach()"
         )
+    if device_arrays.is_on_gpu(self):
+        return device_arrays.capsule(self, stream, max_version, dl_device, copy)
     if stream is not None and stream != -1:
         raise RuntimeError(
             f"the tensor is in host memory: stream must be None: {stream}"
         )
-    return self.numpy().__dlpack__()
+    if dl_device is not None and tuple(dl_device) != (_CPU, 0):
+        raise BufferError(f"the tensor is in host memory: it cannot be on {dl_device}")
+    return (self.clone() if copy else self).numpy().__dlpack__()
 
 
 @method
 def __dlpack_device__(self):
-    """(device type, index), as DLPack numbers them."""
+    """(device type, index), as DLPack numbers them: (1, 0) in host memory, (2, i) on
+    the GPU that this process knows as i."""
+    if device_arrays.is_on_gpu(self):
+        return device_arrays.CUDA, device_arrays.ordinal_of(self)
     return _CPU, 0
 
 
@@ -91,19 +106,28 @@ class _Owned:
 def from_dlpack(ext_tensor):
     """A tensor with the elements of an object that has __dlpack__, or of a capsule.
 
-    Copied once, but for a tensor of Holdfast's own. On the CPU only.
+    Copied once, but for a tensor of Holdfast's own. An array on a GPU (also one with
+    __cuda_array_interface__ alone) is copied there, once its stream has made it; by
+    way of the host where the daemon cannot open its memory.
     """
     if isinstance(ext_tensor, Tensor):
         return _ops.detach(ext_tensor)
     import numpy
 
     if not hasattr(ext_tensor, "__dlpack__"):
+        if hasattr(ext_tensor, "__cuda_array_interface__"):
+            return device_arrays.from_cuda_array(ext_tensor)
         if type(ext_tensor).__name__ != "PyCapsule":
             raise TypeError(
                 "from_dlpack() takes an object with __dlpack__ or a capsule. Got "
                 f"{type(ext_tensor).__name__}."
             )
+        opened = _C.open_capsule(ext_tensor)
+        if opened is not None:
+            return device_arrays.from_capsule(opened)
         ext_tensor = _Owned(ext_tensor)
+    elif ext_tensor.__dlpack_device__()[0] in device_arrays.GPUS:
+        return device_arrays.from_dlpack_object(ext_tensor)
     return _C.tensor(numpy.from_dlpack(ext_tensor))
 
 

@@ -8,6 +8,7 @@
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/dlpack_binding.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/op_function.h"
@@ -72,6 +73,7 @@ PyMethodDef* ModuleFunctions() {
   };
   AppendSessionFunctions(functions);
   AppendFactoryFunctions(functions);
+  AppendDlpackFunctions(functions);
   functions->push_back({nullptr, nullptr, 0, nullptr});
   return functions->data();
 }

@@ -6,6 +6,7 @@
 // may write at any time: only segments of this session, whose ops take that
 // into account from then on (SessionDevice::guard). What it brings is copied.
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,21 +22,23 @@ namespace {
 // Memory of another process while the device reads it.
 class Opened {
  public:
-  Opened(Device* device, Device::OpenedMemory memory, StreamId stream)
-      : device_(device), memory_(memory), stream_(stream) {}
+  Opened(Device* device, Device::OpenedMemory memory)
+      : device_(device), memory_(memory) {}
+  // Waits for the copy, which is done unless the session ends before.
   ~Opened() {
-    device_->WaitPoint(device_->RecordPoint(stream_));
+    device_->WaitPoint(copied_);
     device_->CloseMemory(memory_);
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
-  const Device::OpenedMemory& memory() const { return memory_; }
+  // A point of the device behind the copy.
+  void set_copied(uint64_t point) { copied_ = point; }
 
  private:
   Device* const device_;
   const Device::OpenedMemory memory_;
-  const StreamId stream_;
+  uint64_t copied_ = 0;
 };
 
 absl::Status Refuse(absl::string_view why) {
@@ -114,7 +117,7 @@ absl::StatusOr<Value> Executor::CopyForeign(const v1::ForeignMemory& from,
     absl::StatusOr<Device::OpenedMemory> found =
         device->OpenMemory(from.handle());
     if (!found.ok()) return found.status();
-    opened = std::make_shared<Opened>(device, *found, (*at)->stream);
+    opened = std::make_shared<Opened>(device, *found);
     memory = *found;
   }
   const uint64_t offset = from.offset();
@@ -131,6 +134,9 @@ absl::StatusOr<Value> Executor::CopyForeign(const v1::ForeignMemory& from,
   const TensorView view = {static_cast<char*>(memory.base) + offset, &layout};
   const TensorView to = (*made)->view();
   s = device->Launch((*at)->stream, {}, clone, {&view, 1}, {&to, 1});
+  if (opened != nullptr) {
+    opened->set_copied(device->RecordPoint((*at)->stream));
+  }
   if (!s.ok()) return s;
   if (opened != nullptr) {
     WaitingRead copy;

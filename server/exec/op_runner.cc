@@ -423,6 +423,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   }
   const bool known =
       ABSL_PREDICT_FALSE(place.asynchronous && schema.has(kChecksData)) &&
+      place.guard == nullptr &&  // else a client may have written them since
       DataKnownRight(attrs, inputs);
   status =
       place.device->Launch(place.stream, philox, known ? Checked(attrs) : attrs,

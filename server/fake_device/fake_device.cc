@@ -56,7 +56,12 @@ class FakeMemory final : public DeviceMemory {
     memory_.FreeSegment(host);
   }
   absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
-    return absl::StrCat("/proc/", getpid(), "/fd/", segment.fd);
+    constexpr size_t kCudaBytes = 64;
+    std::string path = absl::StrCat("/proc/", getpid(), "/fd/", segment.fd);
+    if (device_->handle_kind() == MemoryHandleKind::kCudaIpc) {
+      path.resize(kCudaBytes);
+    }
+    return path;
   }
   uint64_t RecordPoint(StreamId stream) override {
     return device_->RecordPoint(stream);
@@ -106,6 +111,7 @@ bool FakeDevice::IsPinned(const void* host, size_t bytes) {
 // As a GPU's driver does: what is no other process's memory is refused.
 absl::StatusOr<Device::OpenedMemory> FakeDevice::OpenMemory(
     absl::string_view handle) {
+  handle = handle.substr(0, handle.find('\0'));
   const absl::Status refusal = absl::InvalidArgumentError(
       "[fake] no other process's memory has that handle");
   if (!absl::StartsWith(handle, "/proc/") || absl::StrContains(handle, "..") ||

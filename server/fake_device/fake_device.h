@@ -66,9 +66,7 @@ class FakeDevice final : public Device, public Recorder {
   void UnpinHost(void* base) override;
 
   // Its memory is files: handles are paths below /proc.
-  MemoryHandleKind handle_kind() const override {
-    return MemoryHandleKind::kFile;
-  }
+  MemoryHandleKind handle_kind() const override { return handle_kind_; }
   absl::StatusOr<OpenedMemory> OpenMemory(absl::string_view handle) override;
   void CloseMemory(const OpenedMemory& memory) override;
 
@@ -114,6 +112,8 @@ class FakeDevice final : public Device, public Recorder {
   // ---- for tests
   // "cuda": programs take it for a GPU. Before any use.
   void set_name(std::string name) { name_ = std::move(name); }
+  // Handles of CUDA's size, for a client with a driver for tests.
+  void set_handle_kind(MemoryHandleKind kind) { handle_kind_ = kind; }
   // The device is lost when this op is launched, as a GPU after an illegal
   // memory access, and `told` hears of it.
   void BreakOn(std::string op, DeviceHealth::OnLost told) {
@@ -151,6 +151,7 @@ class FakeDevice final : public Device, public Recorder {
   const Fuser* const fuser_;
   const int index_;
   std::string name_ = "cpu";
+  MemoryHandleKind handle_kind_ = MemoryHandleKind::kFile;
   std::string break_on_;
   std::string unrecordable_;
   DeviceHealth health_;

@@ -6,7 +6,8 @@
 // work waits before it begins. $HOLDFAST_FAKE_KERNELS: cpu, or cuda for the
 // CUDA kernels' sources compiled for the host. $HOLDFAST_FAKE_BREAK_ON: the op
 // that the device does not survive. $HOLDFAST_FAKE_NAME: cpu, or cuda for what
-// programs take for GPUs.
+// programs take for GPUs. $HOLDFAST_FAKE_HANDLES: cuda for handles of memory
+// that clients give to a CUDA driver, which must be one for tests.
 #include <stdlib.h>
 
 #include <memory>
@@ -53,6 +54,10 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
       absl::Microseconds(lag), cuda ? &NewCudaOnHost : &NewCpu,
       cuda ? &kFuserOnHost : nullptr, options.index);
   if (const char* name = getenv("HOLDFAST_FAKE_NAME")) device->set_name(name);
+  const char* handles = getenv("HOLDFAST_FAKE_HANDLES");
+  if (handles != nullptr && absl::string_view(handles) == "cuda") {
+    device->set_handle_kind(MemoryHandleKind::kCudaIpc);
+  }
   const char* deadly = getenv("HOLDFAST_FAKE_BREAK_ON");
   if (deadly != nullptr) device->BreakOn(deadly, options.on_lost);
   Recorder* const recorder = device.get();
