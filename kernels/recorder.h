@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "kernels/device_memory.h"
 #include "kernels/kernel.h"
+#include "ops/op_schema.h"
 
 namespace holdfast {
 
@@ -31,6 +32,9 @@ class Recorder {
   using RecordingId = uint64_t;
 
   virtual ~Recorder() = default;
+
+  // Whether launches of the op can be noted; any thread.
+  virtual bool CanRecord(const OpSchema& op) const = 0;
 
   // What is launched on the stream from now on is noted and not done; copies,
   // points and waits are not asked for meanwhile.

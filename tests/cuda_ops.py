@@ -52,11 +52,11 @@ def page():
     names = missing()
     text = PAGE.read_text()
     head = text[: text.index(HEADING)]
-    rows = "\n".join(f"| `{name}` |" for name in names)
+    rows = "".join(f"| `{name}` |\n" for name in names)
     return (
         f"{head}{HEADING}\n{len(names)} of {len(needed())}. Written by "
-        "`./dev python tests/cuda_ops.py`.\n\n"
-        f"| op |\n|---|\n{rows}\n"
+        "`./dev python tests/cuda_ops.py`.\n"
+        + (f"\n| op |\n|---|\n{rows}" if rows else "")
     )
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from holdfast.daemon import find_daemon
 
-# Take one away with each kernel that is added; never add.
-MISSING = 13
+# Every op has one; a new op comes with its own.
+MISSING = 0
 
 ROOT = pathlib.Path(__file__).parent.parent
 BUNDLE = ROOT / "dist/holdfast-bundle"

@@ -61,16 +61,12 @@ HOLDFAST_CPU_KERNEL(linalg_eig) {
           T* packed = work + lwork;
           TransposeMatrix(in.as<T>() + i * n * n, n, n, a);
           if (!AllFinite(a, n * n)) {
-            return MatrixError("eig", count, i,
-                               "input tensor should not contain infs or NaNs.");
+            return MatrixNotFinite("eig", count, i);
           }
           const int info =
               lapack::geev(job, n, a, n, re, im, packed, n, work, lwork);
           if (info != 0) {
-            return MatrixError("eig", count, i,
-                               absl::StrCat("the algorithm failed to converge; "
-                                            "only eigenvalues from ",
-                                            info, " on are known."));
+            return NotConverged("eig", count, i, info);
           }
           Complex<T>* w = values.as<Complex<T>>() + i * n;
           for (int64_t j = 0; j < n; ++j) w[j] = {re[j], im[j]};

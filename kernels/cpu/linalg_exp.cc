@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// matrix_exp: scaling and squaring with Pade approximants (Higham 2005, "The
-// scaling and squaring method for the matrix exponential revisited").
+// matrix_exp: scaling and squaring with Pade approximants (kernels/pade.h).
 // exp(A^T) = exp(A)^T, so that it does not matter which way a matrix lies.
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
@@ -10,32 +9,10 @@
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/pade.h"
 
 namespace holdfast {
 namespace {
-
-// Coefficients of the numerator; the denominator has alternating signs.
-struct Approximant {
-  int degree;
-  double norm;  // accurate to double precision up to this 1-norm
-  double b[14];
-};
-constexpr Approximant kApproximants[] = {
-    {3, 1.495585217958292e-2, {120, 60, 12, 1}},
-    {5, 2.539398330063230e-1, {30240, 15120, 3360, 420, 30, 1}},
-    {7,
-     9.504178996162932e-1,
-     {17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}},
-    {9,
-     2.097847961257068,
-     {17643225600, 8821612800, 2075673600, 302702400, 30270240, 2162160, 110880,
-      3960, 90, 1}},
-    {13,
-     5.371920351148152,
-     {64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800,
-      129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920,
-      40840800, 960960, 16380, 182, 1}},
-};
 
 template <typename T>
 class Exponential {
@@ -53,20 +30,16 @@ class Exponential {
       std::fill_n(a, n_ * n_, std::numeric_limits<T>::quiet_NaN());
       return;
     }
-    const Approximant* use = std::begin(kApproximants);
-    while (use + 1 != std::end(kApproximants) && norm > use->norm) ++use;
-    int squarings = 0;
-    if (norm > use->norm) {
-      squarings = static_cast<int>(std::ceil(std::log2(norm / use->norm)));
-    }
+    const PadeApproximant& use = PadeFor(norm);
+    const int squarings = PadeSquarings(use, norm);
     T* x = Matrix(0);
     const T scale = static_cast<T>(std::ldexp(1.0, -squarings));
     for (int64_t i = 0; i < n_ * n_; ++i) x[i] = a[i] * scale;
     Multiply(x, x, Matrix(1));
     Multiply(Matrix(1), Matrix(1), Matrix(2));
-    if (use->degree > 5) Multiply(Matrix(2), Matrix(1), Matrix(3));
-    if (use->degree == 9) Multiply(Matrix(3), Matrix(1), Matrix(4));
-    Quotient(*use, a);
+    if (use.degree > 5) Multiply(Matrix(2), Matrix(1), Matrix(3));
+    if (use.degree == 9) Multiply(Matrix(3), Matrix(1), Matrix(4));
+    Quotient(use, a);
     for (int i = 0; i < squarings; ++i) {
       Multiply(a, a, x);
       std::copy_n(x, n_ * n_, a);
@@ -117,7 +90,7 @@ class Exponential {
   }
 
   // out = (V - U)^-1 (V + U), with the odd part U and the even part V.
-  void Quotient(const Approximant& use, T* out) {
+  void Quotient(const PadeApproximant& use, T* out) {
     const int terms = use.degree == 13 ? 4 : (use.degree + 1) / 2;
     T* odd = Matrix(5);
     T* even = Matrix(6);

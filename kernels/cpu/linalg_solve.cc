@@ -72,12 +72,7 @@ HOLDFAST_CPU_KERNEL(linalg_cholesky) {
       if (n == 0) return absl::OkStatus();
       const int info = tiled::Potrf(context, upper ? 'L' : 'U', n, a, n);
       if (info > 0) {
-        return MatrixError(
-            "cholesky", count, i,
-            absl::StrCat("The factorization could not be completed because the "
-                         "input is not positive-definite (the leading minor of "
-                         "order ",
-                         info, " is not positive-definite)."));
+        return NotPositiveDefinite(count, i, info);
       }
       for (int64_t r = 0; r < n; ++r) {
         T* row = a + r * n;
@@ -132,8 +127,7 @@ HOLDFAST_CPU_KERNEL(linalg_lu_permutation) {
     for (int64_t r = 0; r < k; ++r) {
       const int64_t pivot = pivots.as<int32_t>()[i * k + r];
       if (pivot < 1 || pivot > rows) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "pivots must be between 1 and ", rows, ", but one is ", pivot));
+        return BadPivot(rows, pivot);
       }
       std::swap(order[r], order[pivot - 1]);
     }
@@ -164,9 +158,7 @@ HOLDFAST_CPU_KERNEL(linalg_solve) {
       std::copy_n(a.as<T>() + OffsetOf(batch, strides, i), n * n, lu);
       int* pivots = reinterpret_cast<int*>(lu + n * n);
       if (tiled::Getrf(context, n, n, lu, n, pivots) > 0) {
-        return MatrixError("solve", count, i,
-                           "The solver failed because the input matrix is "
-                           "singular.");
+        return SingularMatrix(count, i);
       }
       T* x = out.as<T>() + i * n * k;
       if (k == 0) return absl::OkStatus();

@@ -18,22 +18,6 @@ double Cost(int64_t m, int64_t n) {
   return 4.0 * m * n * static_cast<double>(std::min(m, n));
 }
 
-absl::Status NotFinite(absl::string_view name, int64_t count, int64_t i) {
-  return MatrixError(name, count, i,
-                     "The algorithm failed to converge because the input "
-                     "matrix contained non-finite values.");
-}
-
-absl::Status NotConverged(absl::string_view name, int64_t count, int64_t i,
-                          int info) {
-  return MatrixError(
-      name, count, i,
-      absl::StrCat("The algorithm failed to converge because the input matrix "
-                   "is ill-conditioned or has too many repeated values (error "
-                   "code: ",
-                   info, ")."));
-}
-
 // Eigenvalues of the n x n matrix at `a` to `w`; with jobz 'V' the rows of `a`
 // become the eigenvectors.
 template <typename T>
@@ -118,7 +102,7 @@ absl::Status Svd(KernelContext& context, absl::string_view name,
         context, count, Cost(m, n) * 3, m * n + solver.scratch(),
         [&](int64_t i, T* a) -> absl::Status {
           std::copy_n(in.as<T>() + i * m * n, m * n, a);
-          if (!AllFinite(a, m * n)) return NotFinite(name, count, i);
+          if (!AllFinite(a, m * n)) return MatrixNotFinite(name, count, i);
           const int info = solver.Run(
               a, u_size > 0 ? u.as<T>() + i * u_size : nullptr,
               s.as<T>() + i * k,
@@ -177,7 +161,7 @@ HOLDFAST_CPU_KERNEL(linalg_eigh) {
                             [&](int64_t i, T* scratch) -> absl::Status {
                               T* a = v.as<T>() + i * n * n;
                               if (!AllFinite(a, n * n))
-                                return NotFinite("eigh", count, i);
+                                return MatrixNotFinite("eigh", count, i);
                               const int info =
                                   solver.Run(a, w.as<T>() + i * n, scratch);
                               if (info != 0)
@@ -204,7 +188,8 @@ HOLDFAST_CPU_KERNEL(linalg_eigvalsh) {
         context, count, Cost(n, n), n * n + solver.scratch(),
         [&](int64_t i, T* a) -> absl::Status {
           std::copy_n(in.as<T>() + i * n * n, n * n, a);
-          if (!AllFinite(a, n * n)) return NotFinite("eigvalsh", count, i);
+          if (!AllFinite(a, n * n))
+            return MatrixNotFinite("eigvalsh", count, i);
           const int info = solver.Run(a, w.as<T>() + i * n, a + n * n);
           return info == 0 ? absl::OkStatus()
                            : NotConverged("eigvalsh", count, i, info);
@@ -245,7 +230,7 @@ HOLDFAST_CPU_KERNEL(linalg_pinv) {
           T* vh = u + m * k;
           T* values = vh + k * n;
           std::copy_n(in.as<T>() + i * m * n, m * n, a);
-          if (!AllFinite(a, m * n)) return NotFinite("pinv", count, i);
+          if (!AllFinite(a, m * n)) return MatrixNotFinite("pinv", count, i);
           const int info = solver.Run(a, u, values, vh, values + k);
           if (info != 0) return NotConverged("pinv", count, i, info);
           const double least = std::max(atol, rtol * values[0]);

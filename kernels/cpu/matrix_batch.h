@@ -15,36 +15,18 @@
 #include <limits>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
+#include "kernels/linalg.h"
 
 namespace holdfast {
-
-inline int64_t MatrixRows(const TensorSpec& a) { return a.shape[a.rank() - 2]; }
-inline int64_t MatrixColumns(const TensorSpec& a) {
-  return a.shape[a.rank() - 1];
-}
-// Number of matrices; the last `tail` dimensions are each one's own.
-inline int64_t BatchSize(const TensorSpec& a, int tail = 2) {
-  return NumElements(absl::MakeConstSpan(a.shape).first(a.rank() - tail));
-}
 
 // The largest number of elements LAPACK wants as work space, from its answer
 // to a query, which a float cannot hold exactly.
 template <typename T>
 int WorkSize(T answer) {
   return static_cast<int>(answer * (1 + std::numeric_limits<T>::epsilon())) + 1;
-}
-
-// "linalg.svd: (Batch element 3): The algorithm ...", as PyTorch puts it.
-inline absl::Status MatrixError(absl::string_view name, int64_t count,
-                                int64_t i, absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "linalg.", name, ": ",
-      count == 1 ? std::string() : absl::StrCat("(Batch element ", i, "): "),
-      message));
 }
 
 // Calls fn(i, scratch) -> absl::Status for i in [0, count), several at a time.

@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/fused_chain.h"
+#include "kernels/cuda/recordable_ops.h"
 #include "kernels/cuda/shared_memory.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
@@ -258,6 +259,10 @@ absl::Status CudaDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
         "--device=cpu."));
   }
   return compute(*on, attrs, inputs, sizes);
+}
+
+bool CudaDevice::CanRecord(const OpSchema& op) const {
+  return CanRecordCudaOp(op);
 }
 
 size_t CudaDevice::Fusible(absl::Span<const LaunchRequest> requests) const {

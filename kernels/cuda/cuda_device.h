@@ -59,6 +59,7 @@ class CudaDevice final : public Device, public Recorder {
                             absl::Span<const TensorView> inputs,
                             absl::Span<int64_t> sizes) override;
   // ---- Recorder
+  bool CanRecord(const OpSchema& op) const override;
   size_t Fusible(absl::Span<const LaunchRequest> requests) const override;
   absl::Status LaunchFused(StreamId stream,
                            absl::Span<const LaunchRequest> requests) override;

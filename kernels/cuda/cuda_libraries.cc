@@ -17,16 +17,22 @@ struct Wanted {
   void** place;
 };
 
+// Opens `file` wherever it is; null where it is nowhere, and *error then says
+// what the loader said first.
+void* Load(const std::string& file, std::string* error) {
+  for (const std::string& path : CudaLibraryPaths(file)) {
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    if (error != nullptr && error->empty()) *error = dlerror();
+  }
+  return nullptr;
+}
+
 // Opens `file` and finds every function in it.
 absl::Status Open(const std::string& file, const char* name,
                   const char* package, const std::vector<Wanted>& wanted) {
-  void* library = nullptr;
   std::string first_error;
-  for (const std::string& path : CudaLibraryPaths(file)) {
-    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    if (first_error.empty()) first_error = dlerror();
-  }
+  void* const library = Load(file, &first_error);
   if (library == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("[cuda] this op needs ", name, ", and ", file,
@@ -75,6 +81,28 @@ absl::Status OpenDnn(DnnLibrary* dnn) {
               {
 #define X(function) {#function, reinterpret_cast<void**>(&dnn->function)},
                   HOLDFAST_DNN_FUNCTIONS(X)
+#undef X
+              });
+}
+
+absl::Status OpenDense(DenseLibrary* dense) {
+  absl::Status s = Open(absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR),
+                        "cuBLAS", "nvidia-cublas",
+                        {
+#define X(function) {#function, reinterpret_cast<void**>(&dense->function)},
+                            HOLDFAST_TRIANGULAR_FUNCTIONS(X)
+#undef X
+                        });
+  if (!s.ok()) return s;
+  // cuSOLVER names these as libraries it needs, and Python packages may keep
+  // them in other folders than its own: the loader takes what it has by name.
+  Load(absl::StrCat("libnvJitLink.so.", CUBLAS_VER_MAJOR), nullptr);
+  Load("libcusparse.so.12", nullptr);
+  return Open(absl::StrCat("libcusolver.so.", CUSOLVER_VER_MAJOR), "cuSOLVER",
+              "nvidia-cusolver",
+              {
+#define X(function) {#function, reinterpret_cast<void**>(&dense->function)},
+                  HOLDFAST_SOLVER_FUNCTIONS(X)
 #undef X
               });
 }
@@ -140,6 +168,16 @@ absl::StatusOr<FftPlans*> CudaLibraries::ffts() {
   }
   if (!fft_status_.ok()) return fft_status_;
   return &fft_plans_;
+}
+
+absl::StatusOr<const DenseLibrary*> CudaLibraries::dense() {
+  if (!dense_tried_) {
+    dense_tried_ = true;
+    dense_status_ = OpenDense(&dense_);
+    if (dense_status_.ok()) dense_status_ = dense_.MakeHandles();
+  }
+  if (!dense_status_.ok()) return dense_status_;
+  return &dense_;
 }
 
 DnnPlans* CudaLibraries::dnn_plans() {

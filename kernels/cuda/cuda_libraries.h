@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaLibraries: cuBLASLt, cuDNN and cuFFT, opened when an op first asks for
-// them, so that a daemon starts where they are missing and only the ops that
-// need them fail, with what is missing and how to get it. They are looked for
-// as any shared library, in the toolkit, and in NVIDIA's Python packages.
-// Thread-safety: worker thread only.
+// CudaLibraries: cuBLASLt, cuDNN, cuFFT, cuSOLVER and cuBLAS, opened when an op
+// first asks for them, so that a daemon starts where they are missing and only
+// the ops that need them fail, with what is missing and how to get it. They are
+// looked for as any shared library, in the toolkit, and in NVIDIA's Python
+// packages. Thread-safety: worker thread only.
 #ifndef HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
 #define HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
 
@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/cuda/dense_library.h"
 #include "kernels/cuda/fft_plans.h"
 #include "kernels/numerics.h"
 
@@ -93,6 +94,8 @@ class CudaLibraries {
 
   // cuFFT's plans.
   absl::StatusOr<FftPlans*> ffts();
+  // cuSOLVER and cuBLAS.
+  absl::StatusOr<const DenseLibrary*> dense();
 
   // What they may do to the results of the op that runs.
   Numerics numerics;
@@ -102,17 +105,20 @@ class CudaLibraries {
 
  private:
   bool blas_tried_ = false, dnn_tried_ = false, fft_tried_ = false;
-  absl::Status blas_status_, dnn_status_, fft_status_;
+  bool dense_tried_ = false;
+  absl::Status blas_status_, dnn_status_, fft_status_, dense_status_;
   BlasLibrary blas_;
   BlasChoices blas_choices_;
   DnnLibrary dnn_;
   std::unique_ptr<DnnPlans> dnn_plans_;
   FftLibrary fft_;
   FftPlans fft_plans_{fft_};
+  DenseLibrary dense_;
 };
 
 // Fills in the functions: no GPU is needed for that.
 absl::Status OpenDnn(DnnLibrary* dnn);
+absl::Status OpenDense(DenseLibrary* dense);
 
 // Where a library of that file name may be: as it is (the loader's own search),
 // in the toolkit, in Python packages.

@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/fused_chain.h"
+#include "kernels/cuda/recordable_ops.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 #include "server/exec/cpu_device.h"
@@ -131,7 +132,7 @@ absl::Status RunChainOnHost(absl::Span<const LaunchRequest> requests) {
 
 }  // namespace
 
-const Fuser kFuserOnHost = {&ChainLength, &RunChainOnHost};
+const Fuser kFuserOnHost = {&CanRecordCudaOp, &ChainLength, &RunChainOnHost};
 
 std::unique_ptr<Device> NewCudaOnHost() {
   return std::make_unique<CudaOnHost>();

@@ -3,9 +3,8 @@
 //
 // CudaOnHost: runs the CUDA kernels' own sources, compiled for the host
 // (kernels/cuda/launch.h), where a loop takes the place of a launch. What the
-// GPU adds is not in it: threads that work together, and cuBLAS and cuDNN. Ops
-// whose kernel is missing run on the CPU's.
-// Thread-safety: as a CPU device.
+// GPU adds is not in it: threads that work together, and NVIDIA's libraries.
+// Ops whose kernel is missing run on the CPU's. Thread-safety: as a CPU device.
 #ifndef HOLDFAST_SERVER_FAKE_DEVICE_CUDA_ON_HOST_H_
 #define HOLDFAST_SERVER_FAKE_DEVICE_CUDA_ON_HOST_H_
 

@@ -270,7 +270,7 @@ bool FakeDevice::Note(StreamId stream, const Attrs& attrs,
   }
   // A GPU's stream has no answers while it notes, and its kernels no host.
   const OpSchema& op = attrs.schema();
-  if ((op.has(kChecksData) && !attrs.data_checked()) ||
+  if ((op.has(kChecksData) && !attrs.data_checked()) || !CanRecord(op) ||
       op.name == unrecordable_) {
     it->second.whole = false;
   }

@@ -29,8 +29,9 @@
 
 namespace holdfast {
 
-// What the kernels' own device can fuse (Recorder).
+// What the kernels' own device can record and fuse (Recorder).
 struct Fuser {
+  bool (*can_record)(const OpSchema& op);
   size_t (*fusible)(absl::Span<const LaunchRequest> requests);
   absl::Status (*run)(absl::Span<const LaunchRequest> requests);
 };
@@ -81,6 +82,9 @@ class FakeDevice final : public Device, public Recorder {
                             absl::Span<const TensorView> inputs,
                             absl::Span<int64_t> sizes) override;
   // ---- Recorder
+  bool CanRecord(const OpSchema& op) const override {
+    return fuser_ == nullptr || fuser_->can_record(op);
+  }
   size_t Fusible(absl::Span<const LaunchRequest> requests) const override {
     return fuser_ == nullptr ? 1 : fuser_->fusible(requests);
   }

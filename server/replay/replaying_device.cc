@@ -129,7 +129,7 @@ bool ReplayingDevice::MayRecord(const Attrs& attrs) const {
   return !op.has(kRandom) && !op.has(kReadsRandomState) &&
          (!op.has(kChecksData) || attrs.data_checked()) &&
          !op.has(kDataShape) && !op.has(kMutates) &&
-         on_host_.count(op.name) == 0;
+         on_host_.count(op.name) == 0 && recorder_->CanRecord(op);
 }
 
 absl::Status ReplayingDevice::Launch(StreamId stream, PhiloxState philox,

@@ -8,6 +8,7 @@ import sys
 import traceback
 
 import bundle
+import linalg_cases
 import numpy as np
 import sharing_cases
 
@@ -132,6 +133,7 @@ def cases():
     yield "embedding gradient", _embedding_gradient, [(33, 17)], False
     yield "cross_entropy and gradient", _cross_entropy, [(64, 10)], False
     yield "backward of an MLP", _mlp_gradient, [(16, 8), (8, 4)], False
+    yield from linalg_cases.cases()
 
 
 def _first(result):

@@ -22,6 +22,12 @@ LIBRARIES = (
         "convolutions use Holdfast's own, slower kernels",
     ),
     ("libcufft.so.12", "cuFFT", "nvidia-cufft", "Fourier transforms fail"),
+    (
+        "libcusolver.so.12",
+        "cuSOLVER",
+        "nvidia-cusolver",
+        "factorisations of matrices and linear systems fail",
+    ),
 )
 LEAST_DRIVER = 13000  # of the runtime that is linked in: CUDA 13.0
 LEAST_MAJOR = 9  # compute capability that the library has code for
