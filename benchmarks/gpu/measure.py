@@ -3,6 +3,7 @@
 """Ops, copies and training on the GPU, Holdfast's time beside PyTorch's. See `run`."""
 
 import argparse
+import functools
 import pathlib
 import statistics
 import sys
@@ -92,6 +93,24 @@ def programs():
         return lambda: t.nn.functional.layer_norm(x, (1024,))
 
     yield "layer_norm [65536,1024]", layer_norm, 10, 2 * 4 * 65536 * 1024
+
+    def attention(t, device, dtype, backward):
+        options = {"device": device, "dtype": getattr(t, dtype)}
+        q, k, v = (t.ones(8, 16, 1024, 64, **options) for _ in range(3))
+        inputs = [x.requires_grad_(backward) for x in (q, k, v)]
+
+        def step():
+            F = t.nn.functional
+            out = F.scaled_dot_product_attention(*inputs, is_causal=True)
+            return t.autograd.grad(out, inputs, v.detach()) if backward else out
+
+        return step
+
+    for dtype in ("float32", "bfloat16"):
+        for backward in (False, True):
+            name = f"attention {dtype} [8,16,1024,64]" + " and gradient" * backward
+            setup = functools.partial(attention, dtype=dtype, backward=backward)
+            yield name, setup, 10, None
 
     def training(t, device):
         F = t.nn.functional
