@@ -16,11 +16,13 @@ IntegerBounds Scan(const T* data, size_t count) {
     least = std::min(least, data[i]);
     most = std::max(most, data[i]);
   }
-  T second = most;
+  T second = most, before = least;
   for (size_t i = 0; i < count; ++i) {
-    second = std::min(second, data[i] == least ? most : data[i]);
+    const T x = data[i];
+    second = std::min(second, x == least ? most : x);
+    before = std::max(before, x == most ? least : x);
   }
-  return {least, second, most};
+  return {least, second, before, most};
 }
 
 template <typename T>
@@ -32,15 +34,18 @@ IntegerBounds BoundsOfNumbers() {
 }  // namespace
 
 IntegerBounds Union(const IntegerBounds& a, const IntegerBounds& b) {
-  if (b.least < a.least) return Union(b, a);
-  IntegerBounds both = a;
-  both.most = std::max(a.most, b.most);
-  if (a.most == a.least) {
-    both.second = b.least > a.least ? b.least : b.second;
-  } else if (b.least > a.least) {
-    both.second = std::min(a.second, b.least);
-  } else if (b.most > b.least) {
-    both.second = std::min(a.second, b.second);
+  const int64_t least = std::min(a.least, b.least);
+  const int64_t most = std::max(a.most, b.most);
+  IntegerBounds both = {least, most, least, most};
+  const auto add = [&](int64_t low, int64_t high) {
+    both.second = std::min(both.second, low);
+    both.before = std::max(both.before, high);
+  };
+  for (const IntegerBounds* part : {&a, &b}) {
+    if (!part->no_others()) add(part->second, part->before);
+    for (const int64_t end : {part->least, part->most}) {
+      if (end != least && end != most) add(end, end);
+    }
   }
   return both;
 }

@@ -16,35 +16,42 @@
 
 namespace holdfast {
 
-// Each element is `least`, or in [second, most]. The smallest has a place of
-// its own because targets of a loss are often all in range but for one value
-// that marks what to ignore. With second == least there is nothing to tell of
-// it.
+// Each element is `least`, or `most`, or in [second, before]. The ends have
+// places of their own because targets of a loss are often all in range but for
+// one value that marks what to ignore. With second > before there are no others
+// than the ends; with second == least and before == most nothing is known of
+// them.
 struct IntegerBounds {
   int64_t least = 0;
   int64_t second = 0;
+  int64_t before = 0;
   int64_t most = 0;
 
   static IntegerBounds Of(int64_t least, int64_t most) {
-    return {least, least, most};
+    return {least, least, most, most};
   }
+  bool no_others() const { return second > before || least == most; }
   bool Within(int64_t low, int64_t high) const {
     return least >= low && most <= high;
   }
   // The same of the elements that are not `aside`.
   bool WithinBut(int64_t aside, int64_t low, int64_t high) const {
-    if (Within(low, high)) return true;
-    if (least != aside) return false;
-    return most == aside || (second > least && second >= low && most <= high);
+    const auto fits = [&](int64_t end) {
+      return end == aside || (end >= low && end <= high);
+    };
+    return fits(least) && fits(most) &&
+           (no_others() || (second >= low && before <= high));
   }
   // Whether no element is zero.
   bool NonZero() const {
-    return least > 0 || most < 0 || (least < 0 && second > 0);
+    return least != 0 && most != 0 &&
+           (no_others() || second > 0 || before < 0);
   }
 };
 
 inline bool operator==(const IntegerBounds& a, const IntegerBounds& b) {
-  return a.least == b.least && a.second == b.second && a.most == b.most;
+  return a.least == b.least && a.second == b.second && a.before == b.before &&
+         a.most == b.most;
 }
 
 using KnownBounds = std::optional<IntegerBounds>;

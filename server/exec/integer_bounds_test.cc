@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/exec/integer_bounds.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -18,21 +19,21 @@ IntegerBounds BoundsOf(const std::vector<int64_t>& elements) {
 // Whether the elements are as the bounds say.
 bool Hold(const IntegerBounds& bounds, const std::vector<int64_t>& elements) {
   for (const int64_t element : elements) {
-    if (element != bounds.least &&
-        (element < bounds.second || element > bounds.most)) {
+    if (element != bounds.least && element != bounds.most &&
+        (element < bounds.second || element > bounds.before)) {
       return false;
     }
   }
   return true;
 }
 
-TEST(IntegerBoundsTest, TellsTheSmallestApart) {
-  EXPECT_EQ(BoundsOf({3, -100, 7, -100, 0}), (IntegerBounds{-100, 0, 7}));
-  EXPECT_EQ(BoundsOf({5, 5, 5}), (IntegerBounds{5, 5, 5}));
+TEST(IntegerBoundsTest, TellsTheEndsApart) {
+  EXPECT_EQ(BoundsOf({3, -100, 7, -100, 0}), (IntegerBounds{-100, 0, 3, 7}));
+  EXPECT_EQ(BoundsOf({5, 5, 5}), (IntegerBounds{5, 5, 5, 5}));
   EXPECT_FALSE(BoundsOfElements(DType::kInt64, nullptr, 0));
   const std::vector<int32_t> narrow = {4, -2, 9};
   EXPECT_EQ(*BoundsOfElements(DType::kInt32, narrow.data(), 3),
-            (IntegerBounds{-2, 4, 9}));
+            (IntegerBounds{-2, 4, 4, 9}));
   EXPECT_FALSE(BoundsOfElements(DType::kFloat32, narrow.data(), 3));
 }
 
@@ -42,6 +43,11 @@ TEST(IntegerBoundsTest, WithinButLeavesOneValueAside) {
   EXPECT_TRUE(targets.WithinBut(-100, 0, 9));
   EXPECT_FALSE(targets.WithinBut(-100, 0, 8));
   EXPECT_FALSE(targets.WithinBut(-1, 0, 9));
+  EXPECT_TRUE(BoundsOf({0, 255, 3, 9}).WithinBut(255, 0, 9));
+  EXPECT_FALSE(BoundsOf({0, 255, 3, 10}).WithinBut(255, 0, 9));
+  EXPECT_TRUE(BoundsOf({255, 9}).WithinBut(255, 0, 9));
+  // In the middle nobody looks for it.
+  EXPECT_FALSE(BoundsOf({-1, -2, 5}).WithinBut(-1, 0, 9));
   EXPECT_TRUE(BoundsOf({-100}).WithinBut(-100, 0, 9));
   EXPECT_FALSE(BoundsOf({-100, -3, 4}).WithinBut(-100, 0, 9));
   // Nothing is known of the others.
@@ -53,7 +59,8 @@ TEST(IntegerBoundsTest, NonZero) {
   EXPECT_TRUE(BoundsOf({-4, -1}).NonZero());
   EXPECT_TRUE(BoundsOf({-4, 3}).NonZero());
   EXPECT_FALSE(BoundsOf({-4, 0, 3}).NonZero());
-  EXPECT_FALSE(BoundsOf({-4, -1, 3}).NonZero());
+  EXPECT_TRUE(BoundsOf({-4, -1, 3}).NonZero());
+  EXPECT_FALSE(BoundsOf({-4, -1, 2, 3}).NonZero());
   EXPECT_FALSE(IntegerBounds::Of(-4, 3).NonZero());
 }
 
@@ -78,12 +85,15 @@ TEST(IntegerBoundsTest, AUnionHoldsForTheElementsOfBoth) {
       }
     }
     IntegerBounds a = BoundsOf(all[0]), b = BoundsOf(all[1]);
-    // Half of the time the second value is not known.
-    if (random() % 2) a.second = a.least;
+    // Half of the time the others are not known.
+    if (random() % 2) a = IntegerBounds::Of(a.least, a.most);
     const IntegerBounds both = Union(a, b);
     ASSERT_TRUE(Hold(both, all[0]) && Hold(both, all[1]))
         << both.least << " " << both.second << " " << both.most;
-    ASSERT_TRUE(both.second >= both.least && both.second <= both.most);
+    // No looser than it must be.
+    ASSERT_TRUE(both.least == std::min(a.least, b.least) &&
+                both.most == std::max(a.most, b.most));
+    ASSERT_TRUE(both.second >= both.least && both.before <= both.most);
     ASSERT_EQ(both, Union(b, a));
   }
 }

@@ -176,18 +176,23 @@ def test_another_type_of_the_same_memory_is_not_known(torch):
     np.testing.assert_array_equal(torch.arange(9.0)[small], [0, 0, 1, 0, 2, 0, 3, 0])
 
 
-def test_targets_that_mark_what_to_ignore(torch):
+@pytest.mark.parametrize("ignored", [-100, 255, 2])
+def test_targets_that_mark_what_to_ignore(torch, ignored):
     logits = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
-    target = np.array([1, -100, 4, 0, -100, 2])
-    ours = F.cross_entropy(torch.from_numpy(logits), torch.from_numpy(target))
-    kept = target >= 0
+    target = np.array([1, ignored, 4, 0, ignored, 3])
+    ours = F.cross_entropy(
+        torch.from_numpy(logits), torch.from_numpy(target), ignore_index=ignored
+    )
+    kept = target != ignored
     rows = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     expected = -rows[kept, target[kept]].mean()
     np.testing.assert_allclose(ours.item(), expected, rtol=1e-5)
     for bad in (5, -1):
         wrong = torch.from_numpy(np.where(target == 4, bad, target))
         with pytest.raises(IndexError, match=f"Target {bad} is out of bounds"):
-            F.cross_entropy(torch.from_numpy(logits), wrong).item()
+            F.cross_entropy(
+                torch.from_numpy(logits), wrong, ignore_index=ignored
+            ).item()
 
 
 def test_division_by_known_and_unknown_integers(torch):
