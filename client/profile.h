@@ -69,6 +69,7 @@ struct Profile {
   std::vector<Kernel> kernels;
   uint64_t dropped_submissions = 0;  // for want of room
   uint64_t dropped_executions = 0;
+  uint64_t dropped_kernels = 0;
   // What was added to the server's times, and by how much that may be wrong;
   // both 0 over shared memory.
   int64_t clock_offset_ns = 0;

@@ -208,6 +208,7 @@ absl::StatusOr<Profile> SessionCore::StopProfile(
     if (!chunk.ok()) return chunk.status();
     more = chunk->more();
     profile.dropped_executions = chunk->dropped();
+    profile.dropped_kernels = chunk->dropped_kernels();
     for (const wire::ProfileRecord& record : chunk->records()) {
       profile.executions.push_back(ToExecution(record, names));
     }

@@ -112,6 +112,16 @@ def test_the_trace_has_a_row_for_each_stream(torch, tmp_path):
     assert sum(e.get("cat") == "kernel" for e in events) == len(kernels)
 
 
+def test_a_bound_holds_for_kernels_too(torch):
+    x = torch.ones(3)
+    with profile(max_records=10) as prof:
+        for _ in range(50):
+            x = x + 1
+    recording = prof._recording
+    assert len(recording.kernels) == 10 and recording.dropped_kernels == 40
+    assert recording.dropped_executions == 40
+
+
 def test_without_a_profile_nothing_is_kept(torch):
     torch.rand(8).sum().item()
     _, kernels = record(lambda: None)

@@ -135,11 +135,13 @@ PyObject* StopProfile(client::Session& session) {
   PyRef kernels(FromList(profile->kernels, FromKernel));
   if (!kernels) return nullptr;
   return Py_BuildValue(
-      "{sNsNsNsKsKsLsL}", "submissions", submissions.release(), "executions",
+      "{sNsNsNsKsKsKsLsL}", "submissions", submissions.release(), "executions",
       executions.release(), "kernels", kernels.release(), "dropped_submissions",
       static_cast<unsigned long long>(profile->dropped_submissions),
       "dropped_executions",
       static_cast<unsigned long long>(profile->dropped_executions),
+      "dropped_kernels",
+      static_cast<unsigned long long>(profile->dropped_kernels),
       "clock_offset_ns", static_cast<long long>(profile->clock_offset_ns),
       "clock_error_ns", static_cast<long long>(profile->clock_error_ns));
 }

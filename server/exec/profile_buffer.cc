@@ -100,9 +100,9 @@ void ProfileBuffer::NoteOp(const OpSchema& schema,
   Add(std::move(record));
 }
 
-bool ProfileBuffer::HasRoom(size_t held, size_t bytes) {
+bool ProfileBuffer::HasRoom(size_t held, size_t bytes, uint64_t* dropped) {
   if (held >= max_records_ || bytes_ + bytes > kMaxBytes) {
-    ++dropped_;
+    ++*dropped;
     return false;
   }
   bytes_ += bytes;
@@ -110,7 +110,7 @@ bool ProfileBuffer::HasRoom(size_t held, size_t bytes) {
 }
 
 void ProfileBuffer::Add(v1::ProfileRecord record) {
-  if (HasRoom(records_.size(), record.SpaceUsedLong())) {
+  if (HasRoom(records_.size(), record.SpaceUsedLong(), &dropped_)) {
     records_.push_back(std::move(record));
   }
 }
@@ -124,7 +124,7 @@ void ProfileBuffer::NoteWork(const std::string& stream,
     work.set_op_sequence(time.tag);
     work.set_start_ns(time.start_ns);
     work.set_duration_ns(time.duration_ns);
-    if (HasRoom(work_.size(), work.SpaceUsedLong())) {
+    if (HasRoom(work_.size(), work.SpaceUsedLong(), &dropped_work_)) {
       work_.push_back(std::move(work));
     }
   }
@@ -162,6 +162,7 @@ void ProfileBuffer::Take(size_t bytes, v1::ProfileChunk* chunk) {
   if (empty()) bytes_ = 0;
   chunk->set_more(!empty());
   chunk->set_dropped(dropped_);
+  chunk->set_dropped_kernels(dropped_work_);
 }
 
 }  // namespace holdfast

@@ -58,14 +58,15 @@ class ProfileBuffer {
  private:
   void Add(v1::ProfileRecord record);
   // Counts what is dropped instead; `held`: such records are there.
-  bool HasRoom(size_t held, size_t bytes);
+  bool HasRoom(size_t held, size_t bytes, uint64_t* dropped);
 
   const bool shapes_;
   const uint64_t max_records_;
   std::deque<v1::ProfileRecord> records_;
   std::deque<v1::DeviceWork> work_;
   size_t bytes_ = 0;
-  uint64_t dropped_ = 0;
+  uint64_t dropped_ = 0;  // of records_
+  uint64_t dropped_work_ = 0;
   v1::ProfileRecord current_;
   bool ran_ = false;  // the command's own op
   const BackwardPass* pass_ = nullptr;

@@ -131,6 +131,7 @@ def build(recording, metadata=None):
             "clock error ns": recording.clock_error_ns,
             "dropped submissions": recording.dropped_submissions,
             "dropped executions": recording.dropped_executions,
+            "dropped kernels": recording.dropped_kernels,
             **(metadata or {}),
         },
     }

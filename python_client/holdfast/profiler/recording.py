@@ -81,7 +81,7 @@ class Recording:
         self.kernels = []  # of devices that work after the command
         self.ranges = []
         self.begin_ns = self.end_ns = 0
-        self.dropped_submissions = self.dropped_executions = 0
+        self.dropped_submissions = self.dropped_executions = self.dropped_kernels = 0
         self.clock_offset_ns = self.clock_error_ns = 0
 
     def start(self):
