@@ -123,12 +123,12 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
   const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
   const bool loads_16 =
       Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
-  Cuda(context).data_checked = attrs.data_checked();
+  if (attrs.data_checked()) Cuda(context).data_checked = true;
   absl::Status status =
       op.has(kAnyDType) || loads_16 || !NeedsWidening(inputs, outputs)
           ? kernel(context, attrs, inputs, outputs)
           : RunWidened(kernel, &CudaCopy, context, attrs, inputs, outputs);
-  Cuda(context).data_checked = false;
+  if (attrs.data_checked()) Cuda(context).data_checked = false;
   return status;
 }
 

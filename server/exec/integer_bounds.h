@@ -44,8 +44,7 @@ struct IntegerBounds {
   }
   // Whether no element is zero.
   bool NonZero() const {
-    return least != 0 && most != 0 &&
-           (no_others() || second > 0 || before < 0);
+    return least != 0 && most != 0 && (no_others() || second > 0 || before < 0);
   }
 };
 
