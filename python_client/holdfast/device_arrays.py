@@ -15,6 +15,7 @@ the producer may go on when from_dlpack() returns.
 """
 
 from holdfast import _C
+from holdfast.errors import UnsupportedError
 
 CUDA = 2  # DLPack's kDLCUDA
 GPUS = (CUDA, 13)  # and managed memory
@@ -102,7 +103,10 @@ def from_cuda_array(source):
 
     told = source.__cuda_array_interface__
     if told.get("mask") is not None:
-        raise NotImplementedError("from_dlpack(): arrays with a mask")
+        raise UnsupportedError(
+            "from_dlpack(): an array must have no mask. Got one of shape "
+            f"{tuple(told['shape'])}: fill its masked elements in first."
+        )
     layout = numpy.dtype(told["typestr"])
     dtype = getattr(_C, layout.name, None)
     if dtype is None or not layout.isnative:

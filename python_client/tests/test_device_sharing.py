@@ -388,6 +388,20 @@ def test_bad_arrays(torch):
         torch.from_dlpack(huge)
 
 
+def test_an_array_with_a_mask(torch):
+    class Masked:
+        __cuda_array_interface__ = {
+            "shape": (3,),
+            "typestr": "<f4",
+            "data": (0, False),
+            "mask": object(),
+            "version": 3,
+        }
+
+    with pytest.raises(NotImplementedError, match=r"no mask.*\(3,\): fill"):
+        torch.from_dlpack(Masked())
+
+
 def test_a_daemon_on_the_cpu(daemon):
     with holdfast.connect(daemon.shm_address):
         if holdfast.cuda.is_available():
