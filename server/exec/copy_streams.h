@@ -43,7 +43,7 @@ class CopyStreams {
 
   // The first error of a copy (Device::StreamStatus).
   absl::Status status();
-  // See Device::TimeWork. REQUIRES: on; nothing ends it for all.
+  // See Device::TimeWork; of streams that are made later, too.
   void TimeWork(std::optional<uint64_t> tag);
   std::optional<StreamId> up() const { return up_; }
   std::optional<StreamId> down() const { return down_; }
