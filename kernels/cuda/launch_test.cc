@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/fast_divisor.h"
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/optim_lists.h"
 #include "kernels/cuda/reduce.h"
@@ -47,6 +48,26 @@ TEST(PlanReduceTest, SegmentsCoverEachRow) {
         EXPECT_LE(shape.segments, 1024);
         EXPECT_EQ(kBlockThreads % shape.group, 0);
       }
+    }
+  }
+}
+
+TEST(FastDivisorTest, DividesAsTheProcessorDoes) {
+  const uint32_t most = std::numeric_limits<int32_t>::max();
+  std::vector<uint32_t> numbers = {0, 1, 2, 3, most - 1, most};
+  for (int bit = 2; bit < 31; ++bit) {
+    const uint32_t power = uint32_t{1} << bit;
+    numbers.insert(numbers.end(), {power - 1, power, power + 1});
+  }
+  for (uint32_t n = 5; n < 3000; n += 7) numbers.push_back(n * 715827);
+  for (uint32_t divisor : numbers) {
+    if (divisor == 0) continue;
+    const FastDivisor by(divisor);
+    for (uint32_t n : numbers) {
+      if (n > most) continue;
+      const FastDivisor::Parts parts = by.Split(n);
+      ASSERT_EQ(parts.quotient, n / divisor) << n << " / " << divisor;
+      ASSERT_EQ(parts.rest, n % divisor) << n << " / " << divisor;
     }
   }
 }

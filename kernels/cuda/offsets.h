@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "absl/types/span.h"
+#include "kernels/cuda/fast_divisor.h"
 #include "ops/host_device.h"
 #include "ops/tensor_spec.h"
 
@@ -19,9 +20,10 @@ namespace holdfast {
 template <int N>
 struct Offsets {
   int rank = 0;
-  bool narrow = true;  // positions fit 32 bits, whose division is much faster
+  bool narrow = true;  // positions fit 31 bits: `divisors` are the sizes
   int64_t numel = 1;
   int64_t sizes[kMaxRank];
+  FastDivisor divisors[kMaxRank];
   int64_t strides[N][kMaxRank];
 
   HOLDFAST_HD void At(int64_t position, int64_t* out) const {
@@ -29,11 +31,11 @@ struct Offsets {
     if (narrow) {
       uint32_t rest = static_cast<uint32_t>(position);
       for (int d = rank - 1; d > 0; --d) {
-        const uint32_t size = static_cast<uint32_t>(sizes[d]);
-        const uint32_t next = rest / size;
-        const int64_t index = rest - next * size;
-        for (int k = 0; k < N; ++k) out[k] += index * strides[k][d];
-        rest = next;
+        const FastDivisor::Parts parts = divisors[d].Split(rest);
+        for (int k = 0; k < N; ++k) {
+          out[k] += static_cast<int64_t>(parts.rest) * strides[k][d];
+        }
+        rest = parts.quotient;
       }
       for (int k = 0; k < N && rank > 0; ++k) out[k] += rest * strides[k][0];
       return;
@@ -79,6 +81,9 @@ Offsets<N> MakeOffsets(absl::Span<const int64_t> shape,
     for (int k = 0; k < N; ++k) o.strides[k][o.rank - 1] = strides[k][d];
   }
   o.narrow = o.numel <= std::numeric_limits<int32_t>::max();
+  for (int d = 0; d < o.rank && o.narrow && o.numel > 0; ++d) {
+    o.divisors[d] = FastDivisor(static_cast<uint32_t>(o.sizes[d]));
+  }
   return o;
 }
 
