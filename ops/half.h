@@ -4,7 +4,7 @@
 // The 16-bit floating point types as storage: arithmetic happens in float32.
 // Float16 is IEEE 754 binary16, BFloat16 the upper half of a binary32. Rounding
 // is to nearest, halves to even; NaN stays NaN. Free of branches, so that the
-// compiler vectorises loops of them.
+// compiler vectorises loops of them. GPUs have an instruction for each.
 // Thread-safety: plain values, pure functions.
 #ifndef HOLDFAST_OPS_HALF_H_
 #define HOLDFAST_OPS_HALF_H_
@@ -32,10 +32,16 @@ struct BFloat16 {
   uint16_t bits;
 
   static HOLDFAST_HD BFloat16 Of(float value) {
+#if defined(__CUDA_ARCH__)
+    BFloat16 result;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+#else
     const uint32_t raw = BitsOfFloat(value);
     const uint32_t rounded = raw + 0x7fff + ((raw >> 16) & 1);
     const bool nan = (raw & 0x7fffffff) > 0x7f800000;
     return {static_cast<uint16_t>((nan ? raw | 0x400000 : rounded) >> 16)};
+#endif
   }
   HOLDFAST_HD float ToFloat() const {
     return FloatOfBits(static_cast<uint32_t>(bits) << 16);
@@ -46,6 +52,11 @@ struct Float16 {
   uint16_t bits;
 
   static HOLDFAST_HD Float16 Of(float value) {
+#if defined(__CUDA_ARCH__)
+    Float16 result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+#else
     const uint32_t raw = BitsOfFloat(value);
     const uint32_t sign = (raw >> 16) & 0x8000;
     const uint32_t magnitude = raw & 0x7fffffff;
@@ -62,14 +73,21 @@ struct Float16 {
                             : magnitude >= 0x477ff000 ? 0x7c00
                                                       : finite;
     return {static_cast<uint16_t>(sign | result)};
+#endif
   }
   HOLDFAST_HD float ToFloat() const {
+#if defined(__CUDA_ARCH__)
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+#else
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
     const uint32_t shifted = static_cast<uint32_t>(bits & 0x7fff) << 13;
     // The multiplication rebiases and makes subnormals normal, exactly.
     const uint32_t finite = BitsOfFloat(FloatOfBits(shifted) * 0x1p112f);
     const uint32_t special = shifted | 0x7f800000;
     return FloatOfBits(sign | (shifted >= 0x0f800000 ? special : finite));
+#endif
   }
 };
 

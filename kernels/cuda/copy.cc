@@ -8,6 +8,8 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/tiles.h"
+#include "kernels/cuda/typed_map.h"
 
 namespace holdfast {
 namespace {
@@ -19,13 +21,49 @@ Offsets<2> CopyOffsets(const TensorView& to, const TensorView& from) {
 }
 
 template <typename Bits>
-absl::Status MoveBits(KernelContext& context, const Offsets<2>& offsets,
-                      const Bits* from, Bits* to) {
-  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
+struct MovedBits {
+  struct Loaded {
+    Bits bits;
+    int64_t to;
+  };
+  Offsets<2> offsets;
+  const Bits* from;
+  Bits* to;
+
+  HOLDFAST_HD Loaded Load(int64_t i) const {
     int64_t at[2];
     offsets.At(i, at);
-    to[at[0]] = from[at[1]];
-  });
+    return {from[at[1]], at[0]};
+  }
+  HOLDFAST_HD void Store(int64_t, const Loaded& loaded) const {
+    to[loaded.to] = loaded.bits;
+  }
+};
+
+struct Unchanged {
+  template <typename T>
+  HOLDFAST_HD T operator()(T x) const {
+    return x;
+  }
+};
+
+// The conversions that models make, to and from 32 bits.
+template <typename From, typename To>
+bool TryConvert(KernelContext& context, const TensorView& from,
+                const TensorView& to, absl::Status* status) {
+  if (IsNumber(from) || !HasTypedMap<To, From>(to, from)) return false;
+  *status = RunTypedMap<float, To, From>(context, Unchanged(), to, from);
+  return true;
+}
+bool TryConvertTyped(KernelContext& context, const TensorView& from,
+                     const TensorView& to, absl::Status* status) {
+  return TryConvert<float, BFloat16>(context, from, to, status) ||
+         TryConvert<BFloat16, float>(context, from, to, status) ||
+         TryConvert<float, Float16>(context, from, to, status) ||
+         TryConvert<Float16, float>(context, from, to, status) ||
+         TryConvert<bool, float>(context, from, to, status) ||
+         TryConvert<uint8_t, float>(context, from, to, status) ||
+         TryConvert<int64_t, float>(context, from, to, status);
 }
 
 // T: the type that `to`'s elements are computed in.
@@ -66,9 +104,13 @@ absl::Status CudaCopy(KernelContext& context, const TensorView& from,
     }
     return DispatchBits(spec.dtype, [&](auto tag) -> absl::Status {
       using Bits = typename decltype(tag)::type;
-      return MoveBits<Bits>(context, offsets, from.as<Bits>(), to.as<Bits>());
+      return ForEachTile(
+          context, offsets.numel,
+          MovedBits<Bits>{offsets, from.as<Bits>(), to.as<Bits>()});
     });
   }
+  absl::Status status;
+  if (TryConvertTyped(context, from, to, &status)) return status;
   return DispatchWithComplex(
       ComputeType(spec.dtype), [&](auto tag) -> absl::Status {
         using T = typename decltype(tag)::type;

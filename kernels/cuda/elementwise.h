@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elementwise kernels out of the functors of kernels/elementwise*.h, in two
-// forms. Dense: contiguous operands of one stored type, or numbers, 16 bytes a
-// load. General: any strides, types and broadcasting, an element at a time.
-// Both compute in ComputeType, as the CPU does.
+// forms. Typed (typed_map.h): operands of one stored type, or numbers. General:
+// any types, an element at a time. Both compute in ComputeType, as the CPU
+// does.
 #ifndef HOLDFAST_KERNELS_CUDA_ELEMENTWISE_H_
 #define HOLDFAST_KERNELS_CUDA_ELEMENTWISE_H_
 
@@ -15,69 +15,23 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/typed_map.h"
 #include "kernels/elementwise.h"
 #include "ops/infer.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
 
-// Elements that one thread moves at once: 16 bytes of the larger type.
-template <typename S>
-inline constexpr int kPack = 16 / sizeof(S);
-
-template <typename S, int kSize>
-struct alignas(sizeof(S) * kSize) Pack {
-  S element[kSize];
-};
-
-inline bool Aligned(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
-}
-
-// out[i] = f(a[i], b[i]) over n contiguous elements stored as S, computed in
-// T, with result R. An operand that is a number comes by value.
-template <typename Op, typename S, typename T, typename R, int kOperands>
-struct DenseMap {
-  const S* a;
-  const S* b;
-  T a_number, b_number;  // where the pointer is null
-  R* out;
-  int64_t n;
-  static constexpr int kSize = kPack<S>;
-
-  HOLDFAST_HD R Result(T x, [[maybe_unused]] T y) const {
-    using ComputedR = typename Op::template Result<T>;
-    if constexpr (kOperands == 1) {
-      return Convert<R>(static_cast<ComputedR>(Op::template Apply<T>(x)));
-    } else {
-      return Convert<R>(static_cast<ComputedR>(Op::template Apply<T>(x, y)));
-    }
+// A row's functor as RunTypedMap calls it.
+template <typename Op>
+struct Applied {
+  template <typename T>
+  HOLDFAST_HD typename Op::template Result<T> operator()(T a) const {
+    return Op::template Apply<T>(a);
   }
-  HOLDFAST_HD T Load(const S* p, T number, int64_t i) const {
-    return p == nullptr ? number : Convert<T>(LoadStored<S>(p, i));
-  }
-  // The i-th pack; the last one may be short.
-  HOLDFAST_HD void operator()(int64_t i) const {
-    const int64_t first = i * kSize;
-    if (first + kSize > n) {
-      for (int64_t j = first; j < n; ++j) {
-        out[j] = Result(Load(a, a_number, j), Load(b, b_number, j));
-      }
-      return;
-    }
-    using In = Pack<S, kSize>;
-    In x, y;
-    if (a != nullptr) x = *reinterpret_cast<const In*>(a + first);
-    if (b != nullptr) y = *reinterpret_cast<const In*>(b + first);
-    Pack<R, kSize> result;
-    for (int j = 0; j < kSize; ++j) {
-      const T u =
-          a == nullptr ? a_number : Convert<T>(LoadStored<S>(x.element, j));
-      const T v =
-          b == nullptr ? b_number : Convert<T>(LoadStored<S>(y.element, j));
-      result.element[j] = Result(u, v);
-    }
-    *reinterpret_cast<Pack<R, kSize>*>(out + first) = result;
+  template <typename T>
+  HOLDFAST_HD typename Op::template Result<T> operator()(T a, T b) const {
+    return Op::template Apply<T>(a, b);
   }
 };
 
@@ -99,50 +53,41 @@ struct GeneralMap {
   }
 };
 
-// A number, or a tensor of the output's elements in a row.
-inline bool IsDense(const TensorView& view, DType stored, int64_t n) {
-  return IsNumber(view) || (view.spec->dtype == stored && Aligned(view.data) &&
-                            view.spec->numel() == n && view.spec->contiguous());
+template <typename S, typename>
+using Same = S;
+
+// Types with which models compute much: their strided form is worth its code.
+template <typename S>
+inline constexpr bool kHasStridedForm =
+    std::is_same_v<ComputeOf<S>, float> || std::is_same_v<S, double>;
+
+template <typename S, typename T, typename R, typename F, typename... Views>
+bool TryTypedOver(KernelContext& context, const F& f, absl::Status* status,
+                  const TensorView& out, const Views&... in) {
+  if ((IsNumber(in) && ...)) return false;
+  if constexpr (kHasStridedForm<S>) {
+    if (!HasTypedMap<R, Same<S, Views>...>(out, in...)) return false;
+    *status = RunTypedMap<T, R, Same<S, Views>...>(context, f, out, in...);
+  } else {
+    if (!HasDenseMap<R, Same<S, Views>...>(out, in...)) return false;
+    *status = RunDenseMap<T, R, Same<S, Views>...>(context, f, out, in...);
+  }
+  return true;
 }
 
+// The typed form if the operands are stored as S, T's stored type, and there
+// is a form for their strides.
 template <typename Op, typename S, typename T, int kOperands>
-absl::Status RunDense(KernelContext& context, const TensorView* in,
-                      const TensorView& out) {
-  using Computed = typename Op::template Result<T>;
-  using R = std::conditional_t<std::is_same_v<Computed, bool>, bool, S>;
-  DenseMap<Op, S, T, R, kOperands> map{};
-  map.n = out.spec->numel();
-  map.out = out.as<R>();
-  const auto set = [](const TensorView& view, const S** p, T* number) {
-    if (IsNumber(view)) {
-      *number = LoadAs<T>(view.spec->dtype, view.data, 0);
-    } else {
-      *p = view.as<S>();
-    }
-  };
-  set(in[0], &map.a, &map.a_number);
-  if constexpr (kOperands == 2) set(in[1], &map.b, &map.b_number);
-  return ForEach(context, (map.n + map.kSize - 1) / map.kSize, map);
-}
-
-// The dense form if the operands have it and S is T's stored type.
-template <typename Op, typename S, typename T, int kOperands>
-bool TryDense(KernelContext& context, const TensorView* in,
+bool TryTyped(KernelContext& context, const TensorView* in,
               const TensorView& out, absl::Status* status) {
   using Computed = typename Op::template Result<T>;
-  constexpr DType kResult =
-      std::is_same_v<Computed, bool> ? DType::kBool : kStoredDType<S>;
-  const int64_t n = out.spec->numel();
-  bool dense =
-      out.spec->dtype == kResult && Aligned(out.data) && out.spec->contiguous();
-  bool tensor = false;
-  for (int k = 0; k < kOperands && dense; ++k) {
-    dense = IsDense(in[k], kStoredDType<S>, n);
-    tensor = tensor || !IsNumber(in[k]);
+  using R = std::conditional_t<std::is_same_v<Computed, bool>, bool, S>;
+  const Applied<Op> f;
+  if constexpr (kOperands == 1) {
+    return TryTypedOver<S, T, R>(context, f, status, out, in[0]);
+  } else {
+    return TryTypedOver<S, T, R>(context, f, status, out, in[0], in[1]);
   }
-  if (!dense || !tensor) return false;
-  *status = RunDense<Op, S, T, kOperands>(context, in, out);
-  return true;
 }
 
 template <typename Op, typename T, int kOperands>
@@ -151,11 +96,11 @@ absl::Status RunMapAs(KernelContext& context, const TensorView* in,
   if (out.spec->numel() == 0) return absl::OkStatus();
   absl::Status status;
   if constexpr (!kIsComplex<T>) {
-    if (TryDense<Op, T, T, kOperands>(context, in, out, &status)) return status;
+    if (TryTyped<Op, T, T, kOperands>(context, in, out, &status)) return status;
   }
   if constexpr (std::is_same_v<T, float>) {
-    if (TryDense<Op, Float16, T, kOperands>(context, in, out, &status) ||
-        TryDense<Op, BFloat16, T, kOperands>(context, in, out, &status)) {
+    if (TryTyped<Op, Float16, T, kOperands>(context, in, out, &status) ||
+        TryTyped<Op, BFloat16, T, kOperands>(context, in, out, &status)) {
       return status;
     }
   }

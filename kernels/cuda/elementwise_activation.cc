@@ -10,6 +10,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/typed_map.h"
 
 namespace holdfast {
 namespace {
@@ -18,25 +19,39 @@ struct Numbers {
   double a = 0, b = 0, c = 0;
 };
 
+// An activation, or its gradient times the slope that comes to it.
+template <typename Op, typename T>
+struct Activation {
+  T a, b, c;
+
+  explicit Activation(const Numbers& numbers)
+      : a(static_cast<T>(numbers.a)),
+        b(static_cast<T>(numbers.b)),
+        c(static_cast<T>(numbers.c)) {}
+
+  HOLDFAST_HD T operator()(T x) const {
+    return Op::template Apply<T>(T(1), x, a, b, c);
+  }
+  HOLDFAST_HD T operator()(T slope, T x) const {
+    return Op::template Apply<T>(slope, x, a, b, c);
+  }
+};
+
+// False if the operands are not stored as S each.
 template <typename Op, typename S>
-absl::Status ActivateAs(KernelContext& context, const TensorView& grad,
-                        const TensorView& input, const TensorView& output,
-                        const Numbers& numbers) {
+bool TryActivate(KernelContext& context, const TensorView& grad,
+                 const TensorView& input, const TensorView& output,
+                 const Numbers& numbers, absl::Status* status) {
   using T = ComputeOf<S>;
-  const TensorSpec* const specs[3] = {output.spec, input.spec, grad.spec};
-  const Offsets<3> offsets = BroadcastOffsets<3>(specs);
-  const T a = static_cast<T>(numbers.a), b = static_cast<T>(numbers.b);
-  const T c = static_cast<T>(numbers.c);
-  const S* const in = input.as<S>();
-  const S* const g = grad.as<S>();
-  S* const out = output.as<S>();
-  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
-    int64_t at[3];
-    offsets.At(i, at);
-    const T slope = Op::kGrad ? Convert<T>(g[at[2]]) : T(1);
-    out[at[0]] = Convert<S>(
-        Op::template Apply<T>(slope, Convert<T>(in[at[1]]), a, b, c));
-  });
+  const Activation<Op, T> f(numbers);
+  if constexpr (Op::kGrad) {
+    if (!HasTypedMap<S, S, S>(output, grad, input)) return false;
+    *status = RunTypedMap<T, S, S, S>(context, f, output, grad, input);
+  } else {
+    if (!HasTypedMap<S, S>(output, input)) return false;
+    *status = RunTypedMap<T, S, S>(context, f, output, input);
+  }
+  return true;
 }
 
 // Operands of several types: an element at a time.
@@ -46,14 +61,13 @@ absl::Status ActivateMixed(KernelContext& context, const TensorView& grad,
                            const Numbers& numbers) {
   const TensorSpec* const specs[3] = {output.spec, input.spec, grad.spec};
   const Offsets<3> offsets = BroadcastOffsets<3>(specs);
-  const T a = static_cast<T>(numbers.a), b = static_cast<T>(numbers.b);
-  const T c = static_cast<T>(numbers.c);
+  const Activation<Op, T> f(numbers);
   const Operand in(input), g(grad), out(output);
   return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at[3];
     offsets.At(i, at);
     const T slope = Op::kGrad ? g.Load<T>(at[2]) : T(1);
-    out.Store(at[0], Op::template Apply<T>(slope, in.Load<T>(at[1]), a, b, c));
+    out.Store(at[0], f(slope, in.Load<T>(at[1])));
   });
 }
 
@@ -62,17 +76,19 @@ template <typename Op>
 absl::Status Activate(KernelContext& context, const TensorView& grad,
                       const TensorView& in, const TensorView& out,
                       const Numbers& numbers) {
-  if (in.spec->dtype != out.spec->dtype || grad.spec->dtype != in.spec->dtype) {
-    return DispatchFloat(
-        ComputeType(out.spec->dtype), [&](auto tag) -> absl::Status {
-          return ActivateMixed<Op, typename decltype(tag)::type>(
-              context, grad, in, out, numbers);
-        });
-  }
-  return DispatchStoredFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
-    return ActivateAs<Op, typename decltype(tag)::type>(context, grad, in, out,
-                                                        numbers);
-  });
+  if (out.spec->numel() == 0) return absl::OkStatus();
+  absl::Status status;
+  const bool typed =
+      DispatchStoredFloat(out.spec->dtype, [&](auto tag) -> bool {
+        using S = typename decltype(tag)::type;
+        return TryActivate<Op, S>(context, grad, in, out, numbers, &status);
+      });
+  if (typed) return status;
+  return DispatchFloat(ComputeType(out.spec->dtype),
+                       [&](auto tag) -> absl::Status {
+                         return ActivateMixed<Op, typename decltype(tag)::type>(
+                             context, grad, in, out, numbers);
+                       });
 }
 
 }  // namespace

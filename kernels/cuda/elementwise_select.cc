@@ -8,11 +8,26 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
 
 namespace holdfast {
 namespace {
+
+struct Selected {
+  template <typename T>
+  HOLDFAST_HD T operator()(T condition, T yes, T no) const {
+    return condition != T(0) ? yes : no;
+  }
+};
+template <typename T>
+struct Clamped {
+  T low, high;
+  HOLDFAST_HD T operator()(T x) const {
+    return elementwise::Clamp(x, low, high);
+  }
+};
 
 // T: the type that the output is computed in.
 template <typename T>
@@ -33,6 +48,12 @@ absl::Status Where(KernelContext& context, absl::Span<const TensorView> in,
 template <typename T>
 absl::Status Clamp(KernelContext& context, const TensorView& input,
                    const TensorView& output, T low, T high) {
+  if constexpr (kHasStridedForm<T>) {
+    if (HasTypedMap<T, T>(output, input)) {
+      return RunTypedMap<T, T, T>(context, Clamped<T>{low, high}, output,
+                                  input);
+    }
+  }
   const TensorSpec* const specs[2] = {output.spec, input.spec};
   const Offsets<2> offsets = BroadcastOffsets<2>(specs);
   const Operand in(input), out(output);
@@ -60,6 +81,22 @@ absl::Status Conjugates(KernelContext& context, const TensorView& input,
 }  // namespace
 
 HOLDFAST_CUDA_KERNEL(where) {
+  if (IsFloat(outputs[0].spec->dtype) && outputs[0].spec->numel() > 0) {
+    absl::Status status;
+    const bool typed =
+        DispatchStoredFloat(outputs[0].spec->dtype, [&](auto tag) -> bool {
+          using S = typename decltype(tag)::type;
+          const TensorView &condition = inputs[0], &yes = inputs[1];
+          const TensorView &no = inputs[2], &out = outputs[0];
+          if (!HasTypedMap<S, bool, S, S>(out, condition, yes, no)) {
+            return false;
+          }
+          status = RunTypedMap<ComputeOf<S>, S, bool, S, S>(
+              context, Selected(), out, condition, yes, no);
+          return true;
+        });
+    if (typed) return status;
+  }
   return DispatchWithComplex(
       ComputeType(outputs[0].spec->dtype), [&](auto tag) -> absl::Status {
         return Where<typename decltype(tag)::type>(context, inputs, outputs[0]);

@@ -52,20 +52,30 @@ TEST(PlanReduceTest, SegmentsCoverEachRow) {
   }
 }
 
-TEST(FastDivisorTest, DividesAsTheProcessorDoes) {
-  const uint32_t most = std::numeric_limits<int32_t>::max();
-  std::vector<uint32_t> numbers = {0, 1, 2, 3, most - 1, most};
-  for (int bit = 2; bit < 31; ++bit) {
-    const uint32_t power = uint32_t{1} << bit;
+// Around the powers of two, and in between, up to the largest there may be.
+template <typename Word>
+std::vector<Word> NumbersOf() {
+  const Word most = ~Word{0} >> 1;
+  std::vector<Word> numbers = {0, 1, 2, 3, most - 1, most};
+  for (Word power = 4; power < most; power *= 2) {
     numbers.insert(numbers.end(), {power - 1, power, power + 1});
   }
-  for (uint32_t n = 5; n < 3000; n += 7) numbers.push_back(n * 715827);
-  for (uint32_t divisor : numbers) {
+  for (Word n = 1; n < 430; ++n) numbers.push_back(most / 431 * n + n);
+  return numbers;
+}
+
+template <typename Word>
+class FastDivisorTest : public testing::Test {};
+using Words = testing::Types<uint32_t, uint64_t>;
+TYPED_TEST_SUITE(FastDivisorTest, Words);
+
+TYPED_TEST(FastDivisorTest, DividesAsTheProcessorDoes) {
+  const std::vector<TypeParam> numbers = NumbersOf<TypeParam>();
+  for (TypeParam divisor : numbers) {
     if (divisor == 0) continue;
-    const FastDivisor by(divisor);
-    for (uint32_t n : numbers) {
-      if (n > most) continue;
-      const FastDivisor::Parts parts = by.Split(n);
+    const FastDivisorOf<TypeParam> by(divisor);
+    for (TypeParam n : numbers) {
+      const auto parts = by.Split(n);
       ASSERT_EQ(parts.quotient, n / divisor) << n << " / " << divisor;
       ASSERT_EQ(parts.rest, n % divisor) << n << " / " << divisor;
     }
@@ -99,7 +109,11 @@ TEST(OffsetsTest, FindEveryElementOfTwoTensors) {
     EXPECT_EQ(offsets.rank, c.rank);
     EXPECT_EQ(offsets.numel, NumElements(c.shape));
     for (bool narrow : {true, false}) {
-      offsets.narrow = narrow;
+      if (narrow) {
+        offsets.SetDivisors<uint32_t>();
+      } else {
+        offsets.SetDivisors<uint64_t>();
+      }
       for (int64_t i = 0; i < offsets.numel; ++i) {
         int64_t at[2];
         offsets.At(i, at);

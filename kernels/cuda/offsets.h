@@ -20,34 +20,51 @@ namespace holdfast {
 template <int N>
 struct Offsets {
   int rank = 0;
-  bool narrow = true;  // positions fit 31 bits: `divisors` are the sizes
+  bool narrow = true;  // positions fit 31 bits
   int64_t numel = 1;
   int64_t sizes[kMaxRank];
-  FastDivisor divisors[kMaxRank];
   int64_t strides[N][kMaxRank];
+  // Of the sizes as FastDivisor or, unless narrow, WideDivisor.
+  uint64_t factors[kMaxRank];
+  int8_t shifts[kMaxRank];
 
-  HOLDFAST_HD void At(int64_t position, int64_t* out) const {
+  template <typename Word>
+  HOLDFAST_HD FastDivisorOf<Word> Divisor(int d) const {
+    return {static_cast<Word>(sizes[d]), static_cast<Word>(factors[d]),
+            shifts[d]};
+  }
+  // REQUIRES: positions fit Word without its highest bit.
+  template <typename Word>
+  void SetDivisors() {
+    narrow = sizeof(Word) == 4;
+    for (int d = 0; d < rank && numel > 0; ++d) {
+      const FastDivisorOf<Word> by(static_cast<Word>(sizes[d]));
+      factors[d] = by.factor();
+      shifts[d] = static_cast<int8_t>(by.shift());
+    }
+  }
+
+  template <typename Word>
+  HOLDFAST_HD void AtBy(int64_t position, int64_t* out) const {
     for (int k = 0; k < N; ++k) out[k] = 0;
-    if (narrow) {
-      uint32_t rest = static_cast<uint32_t>(position);
-      for (int d = rank - 1; d > 0; --d) {
-        const FastDivisor::Parts parts = divisors[d].Split(rest);
-        for (int k = 0; k < N; ++k) {
-          out[k] += static_cast<int64_t>(parts.rest) * strides[k][d];
-        }
-        rest = parts.quotient;
-      }
-      for (int k = 0; k < N && rank > 0; ++k) out[k] += rest * strides[k][0];
-      return;
-    }
-    int64_t rest = position;
+    Word rest = static_cast<Word>(position);
     for (int d = rank - 1; d > 0; --d) {
-      const int64_t next = rest / sizes[d];
-      const int64_t index = rest - next * sizes[d];
-      for (int k = 0; k < N; ++k) out[k] += index * strides[k][d];
-      rest = next;
+      const auto parts = Divisor<Word>(d).Split(rest);
+      for (int k = 0; k < N; ++k) {
+        out[k] += static_cast<int64_t>(parts.rest) * strides[k][d];
+      }
+      rest = parts.quotient;
     }
-    for (int k = 0; k < N && rank > 0; ++k) out[k] += rest * strides[k][0];
+    for (int k = 0; k < N && rank > 0; ++k) {
+      out[k] += static_cast<int64_t>(rest) * strides[k][0];
+    }
+  }
+  // REQUIRES: narrow.
+  HOLDFAST_HD void AtNarrow(int64_t position, int64_t* out) const {
+    AtBy<uint32_t>(position, out);
+  }
+  HOLDFAST_HD void At(int64_t position, int64_t* out) const {
+    narrow ? AtBy<uint32_t>(position, out) : AtBy<uint64_t>(position, out);
   }
 
   // Every tensor is walked in steps of 1, so that At(i) is i.
@@ -80,9 +97,10 @@ Offsets<N> MakeOffsets(absl::Span<const int64_t> shape,
     }
     for (int k = 0; k < N; ++k) o.strides[k][o.rank - 1] = strides[k][d];
   }
-  o.narrow = o.numel <= std::numeric_limits<int32_t>::max();
-  for (int d = 0; d < o.rank && o.narrow && o.numel > 0; ++d) {
-    o.divisors[d] = FastDivisor(static_cast<uint32_t>(o.sizes[d]));
+  if (o.numel <= std::numeric_limits<int32_t>::max()) {
+    o.template SetDivisors<uint32_t>();
+  } else {
+    o.template SetDivisors<uint64_t>();
   }
   return o;
 }

@@ -15,6 +15,8 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/reducers.h"
+#include "kernels/cuda/typed_map.h"
 #include "ops/attrs.h"
 #include "ops/tensor_spec.h"
 
@@ -34,41 +36,80 @@ struct ReduceShape {
   int64_t length = 0;    // of a segment, but for the last
 };
 
-// `columns`: neighbouring rows are neighbours in memory, so that a thread each
-// reads best.
-inline ReduceShape PlanReduce(int64_t rows, int64_t count, bool columns) {
-  constexpr int64_t kThreads = 1 << 17;  // enough for any GPU
+// Segments for `rows` rows of `count` steps by groups of `group` threads.
+inline ReduceShape CutRows(int64_t rows, int64_t count, int group) {
+  constexpr int64_t kThreads = 1 << 18;  // enough for any GPU
   ReduceShape shape;
-  shape.group = columns && rows >= kWarp ? 1 : GroupSize(count);
+  shape.group = group;
   // A segment keeps its threads busy for a while.
-  const int64_t least = shape.group == 1 ? 64 : 16 * shape.group;
-  const int64_t wanted = kThreads / std::max<int64_t>(rows * shape.group, 1);
+  const int64_t least = group == 1 ? 64 : 16 * group;
+  const int64_t wanted = kThreads / std::max<int64_t>(rows * group, 1);
   shape.segments =
       std::clamp<int64_t>(std::min(wanted, count / least), 1, 1024);
   shape.length = (count + shape.segments - 1) / shape.segments;
   return shape;
 }
 
-// write(row, acc) for every row, acc being R's combination of load(row, j) for
-// 0 <= j < count, or R::Init() if count is 0.
-template <typename R, typename Load, typename Write>
-absl::Status ReduceRows(KernelContext& context, int64_t rows, int64_t count,
-                        bool columns, Load load, Write write) {
+// `columns`: neighbouring rows are neighbours in memory, so that a thread each
+// reads best.
+inline ReduceShape PlanReduce(int64_t rows, int64_t count, bool columns) {
+  return CutRows(rows, count, columns && rows >= kWarp ? 1 : GroupSize(count));
+}
+
+// The same of rows that are read in packs of 16 bytes.
+inline ReduceShape PlanPacks(int64_t rows, int64_t packs) {
+  return CutRows(rows, packs, packs <= 4 ? 1 : GroupSize(4 * packs));
+}
+
+// load(row, j) as a line of one row's elements. Load begins what Take puts to
+// a result so far.
+template <typename R, typename F>
+struct ElementLine {
+  using Loaded = typename R::Acc;
+  static constexpr int kBatch = sizeof(Loaded) <= 8 ? 8 : 4;
+  F load;
+  int64_t row;
+
+  HOLDFAST_HD Loaded Load(int64_t j) const { return load(row, j); }
+  HOLDFAST_HD Loaded Take(Loaded acc, Loaded loaded) const {
+    return R::Combine(acc, loaded);
+  }
+  // What is no whole step, after all of those.
+  HOLDFAST_HD Loaded TakeRest(Loaded acc, int, int) const { return acc; }
+};
+
+// Steps begin, begin + by, ... before `end`. Several of them are loaded before
+// the first is taken: memory is far away.
+template <typename R, typename Line>
+HOLDFAST_HD typename R::Acc TakeLine(const Line& line, int64_t begin,
+                                     int64_t by, int64_t end) {
+  constexpr int kBatch = Line::kBatch;
+  typename R::Acc acc = R::Init();
+  int64_t j = begin;
+  for (; j + (kBatch - 1) * by < end; j += kBatch * by) {
+    typename Line::Loaded loaded[kBatch];
+    for (int k = 0; k < kBatch; ++k) loaded[k] = line.Load(j + k * by);
+    for (int k = 0; k < kBatch; ++k) acc = line.Take(acc, loaded[k]);
+  }
+  for (; j < end; j += by) acc = line.Take(acc, line.Load(j));
+  return acc;
+}
+
+// write(row, acc) for every row, acc being R's combination of what `count`
+// steps of lines(row) take, or R::Init() if there is nothing.
+template <typename R, typename Lines, typename Write>
+absl::Status ReduceLines(KernelContext& context, int64_t rows, int64_t count,
+                         const ReduceShape& shape, Lines lines, Write write) {
   using Acc = typename R::Acc;
-  const ReduceShape shape = PlanReduce(rows, count, columns);
   const int64_t segments = shape.segments, length = shape.length;
-  const auto run = [=] HOLDFAST_LAMBDA(const Group& group, int64_t row,
-                                       int64_t begin, int64_t end) {
-    Acc acc = R::Init();
-    for (int64_t j = begin + group.rank; j < end; j += group.size) {
-      acc = R::Combine(acc, load(row, j));
-    }
-    return group.Reduce(acc, CombineOf<R>());
-  };
   if (segments == 1) {
     return ForEachRow(context, rows, shape.group,
                       [=] HOLDFAST_LAMBDA(const Group& group, int64_t row) {
-                        const Acc acc = run(group, row, 0, count);
+                        const auto line = lines(row);
+                        Acc acc =
+                            TakeLine<R>(line, group.rank, group.size, count);
+                        acc = line.TakeRest(acc, group.rank, group.size);
+                        acc = group.Reduce(acc, CombineOf<R>());
                         if (group.rank == 0) write(row, acc);
                       });
   }
@@ -82,7 +123,12 @@ absl::Status ReduceRows(KernelContext& context, int64_t rows, int64_t count,
       [=] HOLDFAST_LAMBDA(const Group& group, int64_t item) {
         const int64_t row = item % rows, begin = item / rows * length;
         const int64_t end = begin + length < count ? begin + length : count;
-        const Acc acc = run(group, row, begin, end);
+        const auto line = lines(row);
+        Acc acc = TakeLine<R>(line, begin + group.rank, group.size, end);
+        if (item / rows == segments - 1) {
+          acc = line.TakeRest(acc, group.rank, group.size);
+        }
+        acc = group.Reduce(acc, CombineOf<R>());
         if (group.rank == 0) partial[item] = acc;
       });
   if (!s.ok()) return s;
@@ -96,6 +142,22 @@ absl::Status ReduceRows(KernelContext& context, int64_t rows, int64_t count,
                       acc = group.Reduce(acc, CombineOf<R>());
                       if (group.rank == 0) write(row, acc);
                     });
+}
+
+template <typename R, typename F>
+struct ElementLines {
+  F load;
+  HOLDFAST_HD ElementLine<R, F> operator()(int64_t row) const {
+    return {load, row};
+  }
+};
+
+// The same of load(row, j) for 0 <= j < count.
+template <typename R, typename F, typename Write>
+absl::Status ReduceRows(KernelContext& context, int64_t rows, int64_t count,
+                        bool columns, F load, Write write) {
+  return ReduceLines<R>(context, rows, count, PlanReduce(rows, count, columns),
+                        ElementLines<R, F>{load}, write);
 }
 
 // A tensor's dimensions, split into those that stay and those that go.
@@ -136,20 +198,100 @@ inline absl::Status SplitOptional(const Attrs& attrs, const TensorSpec& spec,
   return SplitDims(spec, list == nullptr ? Dims() : *list, split);
 }
 
-// Reduces a tensor: load(element) makes an Acc of an element of type T.
+// A row of a tensor, wherever its elements are.
+template <typename R, typename T>
+struct StridedLine {
+  using Acc = typename R::Acc;
+  using Loaded = T;
+  static constexpr int kBatch = 4;
+  const T* data;
+  const Offsets<1>* reduced;
+
+  HOLDFAST_HD T Load(int64_t j) const {
+    int64_t at;
+    reduced->At(j, &at);
+    return LoadStored<T>(data, at);
+  }
+  HOLDFAST_HD Acc Take(Acc acc, T element) const {
+    return R::Combine(acc, R::One(element));
+  }
+  HOLDFAST_HD Acc TakeRest(Acc acc, int, int) const { return acc; }
+};
+
+template <typename R, typename T>
+struct StridedLines {
+  const T* data;
+  Offsets<1> kept, reduced;
+
+  HOLDFAST_HD StridedLine<R, T> operator()(int64_t row) const {
+    int64_t base;
+    kept.At(row, &base);
+    return {data + base, &reduced};
+  }
+};
+
+// A row of `count` adjacent elements, in packs. Who takes which element does
+// not depend on where the row begins: equal calls give equal bits.
+template <typename R, typename T>
+struct PackedLine {
+  using Acc = typename R::Acc;
+  using Loaded = Pack<T, kPack<T>>;
+  static constexpr int kBatch = 4;
+  const T* data;
+  int64_t count;
+  bool aligned;
+
+  HOLDFAST_HD Loaded Load(int64_t j) const {
+    const T* const from = data + j * kPack<T>;
+    if (aligned) return *reinterpret_cast<const Loaded*>(from);
+    Loaded pack;
+    for (int i = 0; i < kPack<T>; ++i) pack.element[i] = from[i];
+    return pack;
+  }
+  HOLDFAST_HD Acc Take(Acc acc, const Loaded& pack) const {
+    return R::Combine(acc, TogetherOf<R>::Of(pack.element));
+  }
+  HOLDFAST_HD Acc TakeRest(Acc acc, int rank, int size) const {
+    for (int64_t i = count / kPack<T> * kPack<T> + rank; i < count; i += size) {
+      acc = R::Combine(acc, R::One(data[i]));
+    }
+    return acc;
+  }
+};
+
+template <typename R, typename T>
+struct PackedLines {
+  const T* data;
+  Offsets<1> kept;
+  int64_t count;
+
+  HOLDFAST_HD PackedLine<R, T> operator()(int64_t row) const {
+    int64_t base;
+    kept.At(row, &base);
+    return {data + base, count, Aligned(data + base)};
+  }
+};
+
+// Types with which models compute much: their packs are worth their code.
+template <typename T>
+inline constexpr bool kReadsPacks =
+    std::is_same_v<ComputeOf<T>, float> || std::is_same_v<T, double>;
+
+// Reduces a tensor of elements stored as T, each of them R::One of it.
 template <typename R, typename T, typename Write>
 absl::Status ReduceTensor(KernelContext& context, const DimSplit& split,
                           const T* data, Write write) {
-  const Offsets<1> kept = split.kept, reduced = split.reduced;
-  return ReduceRows<R>(
-      context, kept.numel, reduced.numel, split.columns,
-      [=] HOLDFAST_LAMBDA(int64_t row, int64_t j) {
-        int64_t base, at;
-        kept.At(row, &base);
-        reduced.At(j, &at);
-        return R::One(LoadStored<T>(data, base + at));
-      },
-      write);
+  const int64_t rows = split.kept.numel, count = split.reduced.numel;
+  if constexpr (kReadsPacks<T>) {
+    if (split.reduced.linear()) {
+      const int64_t packs = count / kPack<T>;
+      return ReduceLines<R>(context, rows, packs, PlanPacks(rows, packs),
+                            PackedLines<R, T>{data, split.kept, count}, write);
+    }
+  }
+  return ReduceLines<R>(
+      context, rows, count, PlanReduce(rows, count, split.columns),
+      StridedLines<R, T>{data, split.kept, split.reduced}, write);
 }
 
 }  // namespace holdfast

@@ -175,6 +175,33 @@ struct MomentsOf {
   }
 };
 
+// The Acc of some elements together.
+template <typename R>
+struct TogetherOf {
+  template <typename S, int kSize>
+  static HOLDFAST_HD typename R::Acc Of(const S (&elements)[kSize]) {
+    typename R::Acc acc = R::One(elements[0]);
+    for (int i = 1; i < kSize; ++i) acc = R::Combine(acc, R::One(elements[i]));
+    return acc;
+  }
+};
+
+// Combine divides: once for all of them.
+template <typename S>
+struct TogetherOf<MomentsOf<S>> {
+  template <int kSize>
+  static HOLDFAST_HD Moments Of(const S (&elements)[kSize]) {
+    double sum = 0, squares = 0;
+    for (const S& v : elements) sum += static_cast<double>(Computed(v));
+    const double mean = sum * (1.0 / kSize);
+    for (const S& v : elements) {
+      const double d = static_cast<double>(Computed(v)) - mean;
+      squares += d * d;
+    }
+    return {kSize, mean, squares};
+  }
+};
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CUDA_REDUCERS_H_
