@@ -61,23 +61,6 @@ inline ReduceShape PlanPacks(int64_t rows, int64_t packs) {
   return CutRows(rows, packs, packs <= 4 ? 1 : GroupSize(4 * packs));
 }
 
-// load(row, j) as a line of one row's elements. Load begins what Take puts to
-// a result so far.
-template <typename R, typename F>
-struct ElementLine {
-  using Loaded = typename R::Acc;
-  static constexpr int kBatch = sizeof(Loaded) <= 8 ? 8 : 4;
-  F load;
-  int64_t row;
-
-  HOLDFAST_HD Loaded Load(int64_t j) const { return load(row, j); }
-  HOLDFAST_HD Loaded Take(Loaded acc, Loaded loaded) const {
-    return R::Combine(acc, loaded);
-  }
-  // What is no whole step, after all of those.
-  HOLDFAST_HD Loaded TakeRest(Loaded acc, int, int) const { return acc; }
-};
-
 // Steps begin, begin + by, ... before `end`. Several of them are loaded before
 // the first is taken: memory is far away.
 template <typename R, typename Line>
@@ -95,6 +78,26 @@ HOLDFAST_HD typename R::Acc TakeLine(const Line& line, int64_t begin,
   return acc;
 }
 
+// load(row, j) as a line of one row's elements. Load begins what Take puts to
+// a result so far.
+template <typename R, typename F>
+struct ElementLine {
+  using Loaded = typename R::Acc;
+  static constexpr int kBatch = sizeof(Loaded) <= 8 ? 8 : 4;
+  F load;
+  int64_t row;
+
+  HOLDFAST_HD Loaded Load(int64_t j) const { return load(row, j); }
+  HOLDFAST_HD Loaded Take(Loaded acc, Loaded loaded) const {
+    return R::Combine(acc, loaded);
+  }
+  HOLDFAST_HD Loaded TakeSteps(int64_t begin, int64_t by, int64_t end) const {
+    return TakeLine<R>(*this, begin, by, end);
+  }
+  // What is no whole step, after all of those.
+  HOLDFAST_HD Loaded TakeRest(Loaded acc, int, int) const { return acc; }
+};
+
 // write(row, acc) for every row, acc being R's combination of what `count`
 // steps of lines(row) take, or R::Init() if there is nothing.
 template <typename R, typename Lines, typename Write>
@@ -106,8 +109,7 @@ absl::Status ReduceLines(KernelContext& context, int64_t rows, int64_t count,
     return ForEachRow(context, rows, shape.group,
                       [=] HOLDFAST_LAMBDA(const Group& group, int64_t row) {
                         const auto line = lines(row);
-                        Acc acc =
-                            TakeLine<R>(line, group.rank, group.size, count);
+                        Acc acc = line.TakeSteps(group.rank, group.size, count);
                         acc = line.TakeRest(acc, group.rank, group.size);
                         acc = group.Reduce(acc, CombineOf<R>());
                         if (group.rank == 0) write(row, acc);
@@ -124,7 +126,7 @@ absl::Status ReduceLines(KernelContext& context, int64_t rows, int64_t count,
         const int64_t row = item % rows, begin = item / rows * length;
         const int64_t end = begin + length < count ? begin + length : count;
         const auto line = lines(row);
-        Acc acc = TakeLine<R>(line, begin + group.rank, group.size, end);
+        Acc acc = line.TakeSteps(begin + group.rank, group.size, end);
         if (item / rows == segments - 1) {
           acc = line.TakeRest(acc, group.rank, group.size);
         }
@@ -215,6 +217,9 @@ struct StridedLine {
   HOLDFAST_HD Acc Take(Acc acc, T element) const {
     return R::Combine(acc, R::One(element));
   }
+  HOLDFAST_HD Acc TakeSteps(int64_t begin, int64_t by, int64_t end) const {
+    return TakeLine<R>(*this, begin, by, end);
+  }
   HOLDFAST_HD Acc TakeRest(Acc acc, int, int) const { return acc; }
 };
 
@@ -230,26 +235,41 @@ struct StridedLines {
   }
 };
 
+// Whole packs of adjacent elements, which are aligned or not.
+template <typename R, typename T, bool kAligned>
+struct Packs {
+  using Acc = typename R::Acc;
+  using Loaded = Pack<T, kPack<T>>;
+  static constexpr int kBatch = kAligned ? 4 : 1;
+  const T* data;
+
+  HOLDFAST_HD Loaded Load(int64_t j) const {
+    const T* const from = data + j * kPack<T>;
+    if constexpr (kAligned) {
+      return *reinterpret_cast<const Loaded*>(from);
+    } else {
+      Loaded pack;
+      for (int i = 0; i < kPack<T>; ++i) pack.element[i] = from[i];
+      return pack;
+    }
+  }
+  HOLDFAST_HD Acc Take(Acc acc, const Loaded& pack) const {
+    return R::Combine(acc, TogetherOf<R>::Of(pack.element));
+  }
+};
+
 // A row of `count` adjacent elements, in packs. Who takes which element does
 // not depend on where the row begins: equal calls give equal bits.
 template <typename R, typename T>
 struct PackedLine {
   using Acc = typename R::Acc;
-  using Loaded = Pack<T, kPack<T>>;
-  static constexpr int kBatch = 4;
   const T* data;
   int64_t count;
-  bool aligned;
 
-  HOLDFAST_HD Loaded Load(int64_t j) const {
-    const T* const from = data + j * kPack<T>;
-    if (aligned) return *reinterpret_cast<const Loaded*>(from);
-    Loaded pack;
-    for (int i = 0; i < kPack<T>; ++i) pack.element[i] = from[i];
-    return pack;
-  }
-  HOLDFAST_HD Acc Take(Acc acc, const Loaded& pack) const {
-    return R::Combine(acc, TogetherOf<R>::Of(pack.element));
+  HOLDFAST_HD Acc TakeSteps(int64_t begin, int64_t by, int64_t end) const {
+    return Aligned(data)
+               ? TakeLine<R>(Packs<R, T, true>{data}, begin, by, end)
+               : TakeLine<R>(Packs<R, T, false>{data}, begin, by, end);
   }
   HOLDFAST_HD Acc TakeRest(Acc acc, int rank, int size) const {
     for (int64_t i = count / kPack<T> * kPack<T> + rank; i < count; i += size) {
@@ -268,7 +288,7 @@ struct PackedLines {
   HOLDFAST_HD PackedLine<R, T> operator()(int64_t row) const {
     int64_t base;
     kept.At(row, &base);
-    return {data + base, count, Aligned(data + base)};
+    return {data + base, count};
   }
 };
 

@@ -164,7 +164,7 @@ TEST(PackedReductionTest, RanksShareALine) {
     using R = NonzeroCountOf<BFloat16>;
     for (int64_t i = 0; i < n; ++i) all.data()[i] = Convert<BFloat16>(1.0f);
     for (int size : {1, 32, 256}) {
-      const PackedLine<R, BFloat16> line = {all.data(), n, true};
+      const PackedLine<R, BFloat16> line = {all.data(), n};
       int64_t taken = 0;
       for (int rank = 0; rank < size; ++rank) {
         const int64_t acc = TakeLine<R>(line, rank, size, n / kPack<BFloat16>);
