@@ -6,6 +6,7 @@
 
 #include <library_types.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -110,12 +111,19 @@ struct Factors {
   }
 };
 
+// What products are added to.
+struct Addend {
+  bool output = false;         // what is there
+  const void* bias = nullptr;  // or this, each row
+};
+
 // One strided batch. Elements are `item` bytes.
 struct Batch {
   int64_t count = 1, a_step = 0, b_step = 0, item = 4;
   const char* a;
   const char* b;
   char* c;
+  Addend addend;
 };
 
 // What all matrices of a batch are aligned to; the library would take 256 bytes
@@ -126,15 +134,17 @@ uint32_t AlignmentOf(const char* first, int64_t step_bytes) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-// Of the three matrices of a batch.
+// Of the three matrices of a batch, and of what is written beside the bias.
 struct Alignments {
-  uint32_t a, b, c;
+  uint32_t a, b, c, d;
 };
 
 Alignments AlignmentsOf(const Products& p, const Batch& batch) {
+  const uint32_t c = AlignmentOf(batch.c, p.m * p.n * batch.item);
+  const char* const bias = static_cast<const char*>(batch.addend.bias);
   return {AlignmentOf(batch.a, batch.a_step * batch.item),
-          AlignmentOf(batch.b, batch.b_step * batch.item),
-          AlignmentOf(batch.c, p.m * p.n * batch.item)};
+          AlignmentOf(batch.b, batch.b_step * batch.item), c,
+          bias == nullptr ? c : std::min(c, AlignmentOf(bias, 0))};
 }
 
 cublasStatus_t SetAlignment(const BlasLibrary& blas, const Alignments& of,
@@ -146,7 +156,7 @@ cublasStatus_t SetAlignment(const BlasLibrary& blas, const Alignments& of,
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of.b},  // B comes first
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of.a},
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of.c},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of.c},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of.d},
   };
   for (const auto& setting : settings) {
     const cublasStatus_t status = blas.cublasLtMatmulPreferenceSetAttribute(
@@ -180,8 +190,10 @@ absl::Status Choose(const BlasLibrary& blas, Descriptors* d,
         blas.handle, d->operation, layouts.b, layouts.a, layouts.c, layouts.c,
         d->preference, 1, &found, &count);
   }
-  if (status == CUBLAS_STATUS_SUCCESS && count == 0) {
-    status = CUBLAS_STATUS_NOT_SUPPORTED;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED ||
+      (status == CUBLAS_STATUS_SUCCESS && count == 0)) {
+    return absl::UnimplementedError(
+        "[cuda] cublasLtMatmulAlgoGetHeuristic: no algorithm.");
   }
   if (status == CUBLAS_STATUS_SUCCESS) *algorithm = found.algo;
   return Told(blas, status, "cublasLtMatmulAlgoGetHeuristic");
@@ -196,10 +208,14 @@ absl::Status ChooseOnce(const BlasLibrary& blas, BlasChoices* choices,
                         cublasLtMatmulAlgo_t* algorithm) {
   constexpr size_t kMostChoices = 4096;
   const Alignments of = AlignmentsOf(p, batch);
-  const BlasKey key = {
-      types.element, types.compute, la.transposed, lb.transposed, p.m,
-      p.n,           p.k,           la.ld,         lb.ld,         batch.count,
-      batch.a_step,  batch.b_step,  of.a,          of.b,          of.c};
+  const BlasKey key = {types.element, types.compute,
+                       la.transposed, lb.transposed,
+                       p.m,           p.n,
+                       p.k,           la.ld,
+                       lb.ld,         batch.count,
+                       batch.a_step,  batch.b_step,
+                       of.a,          of.b,
+                       of.c,          batch.addend.bias == nullptr ? 0 : of.d};
   const auto it = choices->find(key);
   if (it != choices->end()) {
     *algorithm = it->second;
@@ -212,10 +228,21 @@ absl::Status ChooseOnce(const BlasLibrary& blas, BlasChoices* choices,
   return absl::OkStatus();
 }
 
+// Adding the bias is the operation's last step. Rows are the library's columns.
+cublasStatus_t SetBias(const BlasLibrary& blas, const void* bias,
+                       cublasLtMatmulDesc_t operation) {
+  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  const cublasStatus_t status = blas.cublasLtMatmulDescSetAttribute(
+      operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  return blas.cublasLtMatmulDescSetAttribute(
+      operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+}
+
 absl::Status RunBatch(KernelContext& context, const BlasLibrary& blas,
                       BlasChoices* choices, const Types& types,
                       const Products& p, const BlasLayout& la,
-                      const BlasLayout& lb, bool add, const Batch& batch,
+                      const BlasLayout& lb, const Batch& batch,
                       void* workspace) {
   Descriptors d(&blas);
   absl::Status s = Told(
@@ -231,6 +258,9 @@ absl::Status RunBatch(KernelContext& context, const BlasLibrary& blas,
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = blas.cublasLtMatmulDescSetAttribute(
         d.operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
+  }
+  if (status == CUBLAS_STATUS_SUCCESS && batch.addend.bias != nullptr) {
+    status = SetBias(blas, batch.addend.bias, d.operation);
   }
   Layouts layouts;
   if (status == CUBLAS_STATUS_SUCCESS) {
@@ -252,7 +282,7 @@ absl::Status RunBatch(KernelContext& context, const BlasLibrary& blas,
   s = ChooseOnce(blas, choices, types, p, la, lb, batch, &d, layouts,
                  &algorithm);
   if (!s.ok()) return s;
-  const Factors factors(types.scale, add);
+  const Factors factors(types.scale, batch.addend.output);
   return Told(
       blas,
       blas.cublasLtMatmul(blas.handle, d.operation, factors.alpha, batch.b,
@@ -298,11 +328,9 @@ absl::Status LayOut(KernelContext& context, const Products& p,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status BlasProducts(KernelContext& context, const Products& p,
-                          const TensorView& a, const TensorView& b, bool add,
-                          const TensorView& out) {
+absl::Status RunBatches(KernelContext& context, const Products& p,
+                        const TensorView& a, const TensorView& b,
+                        const Addend& addend, const TensorView& out) {
   CudaLibraries& libraries = Cuda(context).libraries();
   absl::StatusOr<const BlasLibrary*> blas = libraries.blas();
   if (!blas.ok()) return blas.status();
@@ -322,6 +350,7 @@ absl::Status BlasProducts(KernelContext& context, const Products& p,
   const int64_t item = static_cast<int64_t>(ItemSize(out.spec->dtype));
   Batch batch;
   batch.item = item;
+  batch.addend = addend;
   const int outer = static_cast<int>(p.batch.size()) - 1;
   if (outer >= 0) {
     batch.count = p.batch[outer];
@@ -339,10 +368,25 @@ absl::Status BlasProducts(KernelContext& context, const Products& p,
     batch.b = lb.data + at_b * item;
     batch.c = out.as<char>() + i * batch.count * p.m * p.n * item;
     s = RunBatch(context, **blas, &libraries.blas_choices(), *types, p,
-                 la.layout, lb.layout, add, batch, workspace);
+                 la.layout, lb.layout, batch, workspace);
     if (!s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BlasProducts(KernelContext& context, const Products& p,
+                          const TensorView& a, const TensorView& b, bool add,
+                          const TensorView& out) {
+  return RunBatches(context, p, a, b, {add, nullptr}, out);
+}
+
+absl::Status BlasProductWithBias(KernelContext& context, const Products& p,
+                                 const TensorView& a, const TensorView& b,
+                                 const TensorView& bias,
+                                 const TensorView& out) {
+  return RunBatches(context, p, a, b, {false, bias.data}, out);
 }
 
 }  // namespace holdfast

@@ -18,6 +18,13 @@ absl::Status BlasProducts(KernelContext& context, const Products& p,
                           const TensorView& a, const TensorView& b, bool add,
                           const TensorView& out);
 
+// out = a b, with bias [n] added to each row on the way. Unimplemented where
+// the library cannot: then nothing was done. REQUIRES: as above; one product;
+// bias is contiguous, of the same type.
+absl::Status BlasProductWithBias(KernelContext& context, const Products& p,
+                                 const TensorView& a, const TensorView& b,
+                                 const TensorView& bias, const TensorView& out);
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_

@@ -9,7 +9,9 @@
 #include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/fast_divisor.h"
 #include "kernels/cuda/run_products.h"
+#include "kernels/cuda/tiles.h"
 
 #if defined(__CUDACC__)
 #include "kernels/cuda/dnn_convolution.h"
@@ -110,15 +112,28 @@ bool RunDnn([[maybe_unused]] KernelContext& context,
 
 // output [samples, channels, ...] += bias [channels], both contiguous.
 template <typename S>
+struct BiasAdded {
+  using Loaded = S;
+  WideDivisor channels, inner;
+  const S* bias;
+  S* output;
+
+  HOLDFAST_HD S Load(int64_t i) const {
+    using T = ComputeOf<S>;
+    const uint64_t row = inner.Divide(static_cast<uint64_t>(i));
+    return Convert<S>(Convert<T>(output[i]) +
+                      Convert<T>(bias[channels.Split(row).rest]));
+  }
+  HOLDFAST_HD void Store(int64_t i, S sum) const { output[i] = sum; }
+};
+
+template <typename S>
 absl::Status AddBias(KernelContext& context, const Conv& c, const S* bias,
                      S* output) {
-  using T = ComputeOf<S>;
-  const int64_t channels = c.out_channels, l = c.l();
-  return ForEach(context, c.samples * channels * l,
-                 [=] HOLDFAST_LAMBDA(int64_t i) {
-                   output[i] = Convert<S>(Convert<T>(output[i]) +
-                                          Convert<T>(bias[i / l % channels]));
-                 });
+  const int64_t channels = c.out_channels, inner = c.l();
+  return ForEachTile(
+      context, c.samples * channels * inner,
+      BiasAdded<S>{WideDivisor(channels), WideDivisor(inner), bias, output});
 }
 
 // Products of the weight and unfolded windows.

@@ -74,7 +74,7 @@ class DnnPlans;  // kernels/cuda/dnn_plans.h
 
 // What cuBLASLt chooses a product's algorithm by, and its choices so far:
 // choosing takes longer than a small product.
-using BlasKey = std::array<int64_t, 15>;
+using BlasKey = std::array<int64_t, 16>;
 using BlasChoices = std::map<BlasKey, cublasLtMatmulAlgo_t>;
 
 class CudaLibraries {

@@ -42,6 +42,18 @@ absl::Status Naive(KernelContext& context, const Products& p, const S* a,
   });
 }
 
+#if defined(__CUDACC__)
+// The library adds biases of these types as it writes the product.
+bool CanAddOnTheWay(const Products& p, const TensorView& bias,
+                    const TensorView& out) {
+  const DType dtype = out.spec->dtype;
+  return (dtype == DType::kFloat32 || dtype == DType::kFloat16 ||
+          dtype == DType::kBFloat16) &&
+         p.count() == 1 && p.m * p.n * p.k > 0 && bias.spec->dtype == dtype &&
+         bias.spec->contiguous();
+}
+#endif
+
 }  // namespace
 
 absl::Status RunProducts(KernelContext& context, const Products& p,
@@ -71,13 +83,21 @@ HOLDFAST_CUDA_KERNEL(matmul) {
 }
 
 HOLDFAST_CUDA_KERNEL(linear) {
-  const bool bias = inputs[2].present();
-  if (bias) {
-    absl::Status s = CudaCopy(context, inputs[2], outputs[0]);
-    if (!s.ok()) return s;
+  const Products p = LinearProducts(*inputs[0].spec, *inputs[1].spec);
+  const TensorView& bias = inputs[2];
+  if (!bias.present()) {
+    return RunProducts(context, p, inputs[0], inputs[1], false, outputs[0]);
   }
-  return RunProducts(context, LinearProducts(*inputs[0].spec, *inputs[1].spec),
-                     inputs[0], inputs[1], bias, outputs[0]);
+#if defined(__CUDACC__)
+  if (CanAddOnTheWay(p, bias, outputs[0])) {
+    absl::Status s =
+        BlasProductWithBias(context, p, inputs[0], inputs[1], bias, outputs[0]);
+    if (!absl::IsUnimplemented(s)) return s;
+  }
+#endif
+  absl::Status s = CudaCopy(context, bias, outputs[0]);
+  if (!s.ok()) return s;
+  return RunProducts(context, p, inputs[0], inputs[1], true, outputs[0]);
 }
 
 }  // namespace holdfast
