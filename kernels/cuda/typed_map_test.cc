@@ -167,7 +167,7 @@ TEST(PackedReductionTest, RanksShareALine) {
       const PackedLine<R, BFloat16> line = {all.data(), n};
       int64_t taken = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const int64_t acc = TakeLine<R>(line, rank, size, n / kPack<BFloat16>);
+        const int64_t acc = line.TakeSteps(rank, size, n / kPack<BFloat16>);
         taken += line.TakeRest(acc, rank, size);
       }
       EXPECT_EQ(taken, n) << size;
