@@ -15,6 +15,7 @@
 #include "kernels/cuda/optim_lists.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/windows.h"
+#include "kernels/optim_steps.h"
 
 namespace holdfast {
 namespace {
@@ -134,16 +135,30 @@ TEST(OffsetsTest, UseWideArithmeticWherePositionsNeedIt) {
   EXPECT_EQ(at, limit + 5 + 3);
 }
 
-TEST(OptimChunksTest, CoverEveryTensorOnce) {
-  const std::vector<int64_t> sizes = {0, 1, kOptimChunk, kOptimChunk + 1};
+TEST(OptimBatchTest, ChunksCoverEveryTensorOnce) {
+  const std::vector<int64_t> sizes = {0, 1, kOptimChunk, 0, kOptimChunk + 1, 7};
+  OptimBatch<float> batch;
+  for (int64_t size : sizes) ASSERT_TRUE(batch.Add({}, size));
   std::vector<int64_t> covered(sizes.size(), 0);
-  for (const OptimChunk& chunk : MakeOptimChunks(sizes)) {
+  for (int32_t c = 0; c < batch.chunks(); ++c) {
+    const OptimChunk chunk = batch.At(c);
     EXPECT_EQ(chunk.begin, covered[chunk.tensor]);
     EXPECT_GT(chunk.end, chunk.begin);
     EXPECT_LE(chunk.end - chunk.begin, kOptimChunk);
     covered[chunk.tensor] = chunk.end;
   }
   EXPECT_EQ(covered, sizes);
+}
+
+TEST(OptimBatchTest, IsFullBeforeTheArgumentOfALaunchIs) {
+  OptimBatch<double> batch;
+  for (int i = 0; i < batch.kMost; ++i) ASSERT_TRUE(batch.Add({}, 5));
+  EXPECT_FALSE(batch.Add({}, 5));
+  EXPECT_EQ(batch.chunks(), batch.kMost);
+  EXPECT_LE(sizeof(batch) + sizeof(OptimStep<double>) + 64, size_t{4096});
+  OptimBatch<float> large;
+  ASSERT_TRUE(large.Add({}, int64_t{1} << 43));
+  EXPECT_FALSE(large.Add({}, int64_t{1} << 44));
 }
 
 TEST(WindowsTest, PlacesAndColumnsAreEachOthersInverse) {
