@@ -27,6 +27,14 @@ bool CachingAllocator::BySize::operator()(const MemoryBlock* a,
   return a->data < b->data;
 }
 
+namespace {
+
+bool IsBehind(const MemoryBlock* a, const MemoryBlock* b) {
+  return a->data > b->data;
+}
+
+}  // namespace
+
 CachingAllocator::CachingAllocator(std::unique_ptr<DeviceMemory> memory,
                                    size_t limit_bytes, StreamId home,
                                    std::shared_ptr<MemoryAccount> account)
@@ -101,6 +109,7 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,
   MemoryBlock* block = nullptr;
   const size_t bin = rounded / kRounding - 1;
   if (stream == home_ && bin < kBins && !bins_[bin].empty()) {
+    std::pop_heap(bins_[bin].begin(), bins_[bin].end(), &IsBehind);
     block = bins_[bin].back();
     bins_[bin].pop_back();
     block->binned = false;
@@ -234,6 +243,7 @@ void CachingAllocator::Free(MemoryBlock* block) {
     block->binned = true;
     binned_bytes_ += block->bytes;
     bins_[bin].push_back(block);
+    std::push_heap(bins_[bin].begin(), bins_[bin].end(), &IsBehind);
   } else {
     ReturnToPool(block);
   }

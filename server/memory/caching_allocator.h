@@ -131,7 +131,10 @@ class CachingAllocator {
 
  private:
   // Small blocks freed are binned by exact size: reuse costs a few
-  // nanoseconds and no search.
+  // nanoseconds and no search. As in the pools, the first in memory goes first:
+  // what a block's address is depends on which blocks are free, not on the
+  // order in which they became so, and the steps of a program get the same
+  // addresses again, which recordings are made for (server/replay/).
   static constexpr size_t kBins = 64;
   // With this much in bins, they are coalesced before a segment is added.
   static constexpr size_t kBinnedBeforeGrowing = size_t{16} << 20;
@@ -179,7 +182,7 @@ class CachingAllocator {
   const std::shared_ptr<MemoryAccount> account_;
   std::map<uint64_t, SegmentRecord> segments_;
   std::map<PoolKey, Pool> pools_;
-  // Bins of the home stream, a session's only one; others use pools.
+  // Bins of the home stream, a session's only one; others use pools. Heaps.
   std::array<std::vector<MemoryBlock*>, kBins> bins_;
   std::vector<MemoryBlock*> deferred_;
   size_t binned_bytes_ = 0;

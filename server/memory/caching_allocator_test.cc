@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/memory/caching_allocator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -43,6 +44,24 @@ TEST(CachingAllocatorTest, ReusesFreedBlockOfSameSize) {
     void* data = block->data;
     f.allocator.Free(block);
     EXPECT_EQ(f.allocator.Allocate(bytes, 0).value()->data, data);
+  }
+}
+
+// Whatever order blocks are freed in.
+TEST(CachingAllocatorTest, ThatIsFreeAndFirstInMemoryIsTakenFirst) {
+  for (size_t bytes : {size_t{512}, size_t{20000}}) {
+    Fixture f;
+    std::vector<MemoryBlock*> blocks;
+    for (int i = 0; i < 7; ++i) {
+      blocks.push_back(f.allocator.Allocate(bytes, 0).value());
+    }
+    std::vector<void*> places;
+    for (MemoryBlock* block : blocks) places.push_back(block->data);
+    std::sort(places.begin(), places.end());
+    for (int i : {3, 0, 6, 5, 1, 4, 2}) f.allocator.Free(blocks[i]);
+    for (void* place : places) {
+      EXPECT_EQ(f.allocator.Allocate(bytes, 0).value()->data, place) << bytes;
+    }
   }
 }
 
