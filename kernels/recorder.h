@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,11 +21,12 @@
 
 namespace holdfast {
 
-// What Device::Launch is given, of an op that draws no random numbers.
+// What Device::Launch is given.
 struct LaunchRequest {
   const Attrs& attrs;
   absl::Span<const TensorView> inputs;
   absl::Span<const TensorView> outputs;
+  PhiloxState philox = {};
 };
 
 class Recorder {
@@ -37,13 +39,16 @@ class Recorder {
   virtual bool CanRecord(const OpSchema& op) const = 0;
 
   // What is launched on the stream from now on is noted and not done; copies,
-  // points and waits are not asked for meanwhile.
+  // points and waits are not asked for meanwhile. The random numbers of noted
+  // launches begin at an offset from where each replay's begin.
   virtual absl::Status BeginRecording(StreamId stream) = 0;
   // An error: something that was launched cannot be noted.
   virtual absl::StatusOr<RecordingId> EndRecording(StreamId stream) = 0;
-  // Enqueues a recording of this stream. An error: nothing was enqueued, and
-  // it serves no more.
-  virtual absl::Status Replay(StreamId stream, RecordingId recording) = 0;
+  // Enqueues a recording of this stream. `first`: where its random numbers
+  // begin, if it draws some. An error: nothing was enqueued, and it serves no
+  // more.
+  virtual absl::Status Replay(StreamId stream, RecordingId recording,
+                              std::optional<PhiloxState> first) = 0;
   // Recordings also end with their stream. What is enqueued of it is done.
   virtual void DropRecording(StreamId stream, RecordingId recording) = 0;
 

@@ -23,6 +23,7 @@ STEPS = 6
 
 ALL = os.environ.get("HOLDFAST_TEST_RECORDED_CASES") == "all"
 CHOSEN = [c for c in CASES if not c.random][:: 1 if ALL else 20]
+CHOSEN += [c for c in CASES if c.random]
 FORWARD = [pytest.param(c, id=c.name) for c in CHOSEN]
 GRADIENTS = [pytest.param(c, id=c.name) for c in CHOSEN if c.grad]
 
@@ -100,6 +101,42 @@ if ALL:
     @pytest.mark.parametrize("case", GRADIENTS)
     def test_gradients_have_the_bits_of_launches(recording, plain, case):
         equal_bits(repeated(recording, case, gradient), repeated(plain, case, gradient))
+
+
+def drawn(session, reseed_at):
+    """What steps of a program with random numbers in it draw: each other ones. In
+    step `reseed_at` the seed is set between its ops."""
+    holdfast.set_default_session(session)
+    holdfast.manual_seed(1)
+    x = holdfast.ones(33)
+    steps = []
+    for step in range(24):
+        y = holdfast.nn.functional.dropout(x, 0.25) + holdfast.rand(33)
+        for k in range(4):
+            y = y * 1.5 + x
+            if step == reseed_at and k == 2:
+                holdfast.manual_seed(7)
+        noise = holdfast.empty(33, dtype=holdfast.float64).normal_()
+        order = holdfast.randperm(33)
+        y = (holdfast.nn.functional.dropout(y, 0.5) + holdfast.randn(33)).exp()
+        # Copies: arrays of ours keep their tensors' memory.
+        steps.append([t.numpy().copy() for t in (y, noise, order)])
+        del y, noise, order
+    return steps
+
+
+def test_recordings_draw_other_numbers_each_time(recording, plain):
+    reseeded = drawn(plain, 13)
+    assert len({step[0].tobytes() for step in reseeded}) == 24
+    deadline, before = time.monotonic() + 60, counts(recording)[0]
+    while True:
+        for reseed_at in (13, 24):
+            equal_bits(drawn(recording, reseed_at), drawn(plain, reseed_at))
+        # Most of some run's launches, or those with draws would not be among them.
+        replayed, before = counts(recording)[0] - before, counts(recording)[0]
+        if replayed > 24 * 10 or time.monotonic() > deadline:
+            break
+    assert replayed > 24 * 10
 
 
 def counts(session):

@@ -44,6 +44,9 @@ class CudaContext : public KernelContext {
   virtual absl::Status LaunchStatus() = 0;
 
   Numerics numerics;  // of the session whose op runs
+  // While launches are noted: where each replay's random numbers begin, from
+  // which `philox` is a distance (random_draws.h). On the device; else null.
+  const PhiloxState* first_draw = nullptr;
   // Attrs::data_checked of the op that runs.
   bool data_checked = false;
 };

@@ -283,21 +283,22 @@ absl::Status CudaDevice::LaunchFused(StreamId stream,
 
 absl::Status CudaDevice::BeginRecording(StreamId stream) {
   Use();
-  return Find(stream)->recordings().Begin();
+  return Find(stream)->BeginRecording();
 }
 
 absl::StatusOr<Recorder::RecordingId> CudaDevice::EndRecording(
     StreamId stream) {
   Use();
-  return Find(stream)->recordings().End();
+  return Find(stream)->EndRecording();
 }
 
-absl::Status CudaDevice::Replay(StreamId stream, RecordingId recording) {
+absl::Status CudaDevice::Replay(StreamId stream, RecordingId recording,
+                                std::optional<PhiloxState> first) {
   Use();
   const std::shared_ptr<CudaStream> on = Find(stream);
   if (absl::Status s = on->status(); !s.ok()) return s;
   const TimedWork timed(on.get(), "recording");
-  return on->Replay(recording);
+  return on->Replay(recording, first);
 }
 
 void CudaDevice::DropRecording(StreamId stream, RecordingId recording) {

@@ -65,7 +65,8 @@ class CudaDevice final : public Device, public Recorder {
                            absl::Span<const LaunchRequest> requests) override;
   absl::Status BeginRecording(StreamId stream) override;
   absl::StatusOr<RecordingId> EndRecording(StreamId stream) override;
-  absl::Status Replay(StreamId stream, RecordingId recording) override;
+  absl::Status Replay(StreamId stream, RecordingId recording,
+                      std::optional<PhiloxState> first) override;
   void DropRecording(StreamId stream, RecordingId recording) override;
 
   absl::Status Copy(StreamId stream, CopyKind kind, void* to, const void* from,

@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
 
 CudaStream::~CudaStream() {
   FreeScratch();
+  if (first_ != nullptr) cudaFreeAsync(first_, stream_);
   cudaStreamSynchronize(stream_);
   for (const Pending& pending : pending_) cudaEventDestroy(pending.event);
   for (cudaEvent_t event : spare_) cudaEventDestroy(event);
@@ -105,7 +106,37 @@ absl::Status CudaStream::LaunchStatus() {
   return CudaStatus(cudaGetLastError(), "kernel launch");
 }
 
-absl::Status CudaStream::Replay(CudaRecordings::Id recording) {
+namespace {
+
+__global__ void SetFirst(PhiloxState* first, PhiloxState value) {
+  *first = value;
+}
+
+}  // namespace
+
+absl::Status CudaStream::BeginRecording() {
+  if (first_ == nullptr) {
+    absl::Status s = CudaStatus(
+        cudaMallocAsync(&first_, sizeof(*first_), stream_), "cudaMallocAsync");
+    if (!s.ok()) return s;
+  }
+  absl::Status s = recordings_.Begin();
+  if (s.ok()) first_draw = first_;
+  return s;
+}
+
+absl::StatusOr<CudaRecordings::Id> CudaStream::EndRecording() {
+  first_draw = nullptr;
+  return recordings_.End();
+}
+
+// The stream's order keeps the state until the recording before is done.
+absl::Status CudaStream::Replay(CudaRecordings::Id recording,
+                                std::optional<PhiloxState> first) {
+  if (first) {
+    SetFirst<<<1, 1, 0, stream_>>>(first_, *first);
+    if (absl::Status s = LaunchStatus(); !s.ok()) return s;
+  }
   absl::StatusOr<const std::vector<const char*>*> ops =
       recordings_.Launch(recording);
   if (!ops.ok()) return ops.status();

@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +64,10 @@ class CudaStream final : public CudaContext {
 
   CudaRecordings& recordings() { return recordings_; }
   WorkTimes& times() { return times_; }
-  absl::Status Replay(CudaRecordings::Id recording);
+  absl::Status BeginRecording();
+  absl::StatusOr<CudaRecordings::Id> EndRecording();
+  absl::Status Replay(CudaRecordings::Id recording,
+                      std::optional<PhiloxState> first);
 
   // ---- points
   // Of what is enqueued so far; 0 if that is done.
@@ -96,6 +100,8 @@ class CudaStream final : public CudaContext {
   CudaRecordings recordings_;
   WorkTimes times_;
   std::vector<void*> scratch_;  // of the kernel function that runs
+  // On the device: what Replay was given last; null before any recording.
+  PhiloxState* first_ = nullptr;
 
   std::mutex mutex_;  // guards what follows
   struct Pending {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/random_draws.h"
 #include "kernels/cuda/sort.h"
 #include "kernels/philox.h"
 #include "kernels/poisson.h"
@@ -76,13 +77,13 @@ absl::Status FillAs(KernelContext& context, const TensorView& output, double a,
                     double b) {
   const TensorSpec* const specs[1] = {output.spec};
   const Offsets<1> offsets = BroadcastOffsets<1>(specs);
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   const T first = static_cast<T>(a), second = static_cast<T>(b);
   T* const out = output.as<T>();
   return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at;
     offsets.At(i, &at);
-    out[at] = Number::template Of<T>(philox, i, first, second);
+    out[at] = Number::template Of<T>(draws.state(), i, first, second);
   });
 }
 
@@ -99,7 +100,7 @@ absl::Status BernoulliAs(KernelContext& context, const Attrs& attrs,
                          const TensorView& input, const TensorView& output) {
   const TensorSpec* const specs[2] = {output.spec, input.spec};
   const Offsets<2> offsets = BroadcastOffsets<2>(specs);
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   const T* const in = input.as<T>();
   T* const out = output.as<T>();
   absl::StatusOr<int64_t> fault =
@@ -107,7 +108,7 @@ absl::Status BernoulliAs(KernelContext& context, const Attrs& attrs,
         int64_t at[2];
         offsets.At(i, at);
         const T chance = in[at[1]];
-        out[at[0]] = Uniform<T>(philox, i) < chance ? T(1) : T(0);
+        out[at[0]] = Uniform<T>(draws.state(), i) < chance ? T(1) : T(0);
         return !(chance >= T(0) && chance <= T(1));
       });
   if (!fault.ok()) return fault.status();
@@ -121,7 +122,7 @@ absl::Status PoissonAs(KernelContext& context, const Attrs& attrs,
                        const TensorView& input, const TensorView& output) {
   const TensorSpec* const specs[2] = {output.spec, input.spec};
   const Offsets<2> offsets = BroadcastOffsets<2>(specs);
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   const T* const in = input.as<T>();
   T* const out = output.as<T>();
   absl::StatusOr<int64_t> fault =
@@ -130,6 +131,7 @@ absl::Status PoissonAs(KernelContext& context, const Attrs& attrs,
         offsets.At(i, at);
         const double rate = in[at[1]];
         const bool good = rate >= 0 && elementwise::IsFinite(rate);
+        const PhiloxState philox = draws.state();
         out[at[0]] = good ? static_cast<T>(PoissonNumber(
                                 philox.seed, philox.offset + i, rate))
                           : T(0);
@@ -148,7 +150,7 @@ absl::Status DropoutAs(KernelContext& context, double p,
                        absl::Span<const TensorView> outputs) {
   const TensorSpec* const specs[2] = {outputs[0].spec, input.spec};
   const Offsets<2> offsets = BroadcastOffsets<2>(specs);
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   const uint64_t bound = DropoutKeepBound(p);
   const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
   const T* const in = input.as<T>();
@@ -157,7 +159,7 @@ absl::Status DropoutAs(KernelContext& context, double p,
   return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
     int64_t at[2];
     offsets.At(i, at);
-    const bool keep = WordOf(philox, i) < bound;
+    const bool keep = WordOf(draws.state(), i) < bound;
     out[at[0]] = keep ? in[at[1]] * scale : T(0);
     mask[i] = keep;
   });
@@ -166,9 +168,9 @@ absl::Status DropoutAs(KernelContext& context, double p,
 absl::Status RandInt(KernelContext& context, int64_t low, uint64_t range,
                      const TensorView& output) {
   const Operand out(output);
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   return ForEach(context, output.spec->numel(), [=] HOLDFAST_LAMBDA(int64_t i) {
-    const uint64_t x = UniformInteger(PairOf(philox, i), range);
+    const uint64_t x = UniformInteger(PairOf(draws.state(), i), range);
     out.Store(i, static_cast<int64_t>(x + static_cast<uint64_t>(low)));
   });
 }
@@ -183,9 +185,9 @@ absl::Status RandPerm(KernelContext& context, int64_t n,
   uint64_t* const keys = ScratchOf<uint64_t>(context, n);
   uint64_t* const sorted = ScratchOf<uint64_t>(context, n);
   if (keys == nullptr || sorted == nullptr) return NoScratch();
-  const PhiloxState philox = context.philox;
+  const RandomDraws draws(context);
   absl::Status s = ForEach(context, n, [=] HOLDFAST_LAMBDA(int64_t i) {
-    keys[i] = (PairOf(philox, i) & ~mask) | static_cast<uint64_t>(i);
+    keys[i] = (PairOf(draws.state(), i) & ~mask) | static_cast<uint64_t>(i);
   });
   if (s.ok()) s = SortKeys(context, keys, sorted, n);
   if (!s.ok()) return s;

@@ -206,8 +206,11 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
   const std::shared_ptr<FakeStream> on = Find(stream);
   auto in = std::make_shared<OwnedViews>(inputs, &ToHost);
   auto out = std::make_shared<OwnedViews>(outputs, &ToHost);
-  FakeStream::Task task = [philox, attrs, in, out](Device& cpu) {
-    return cpu.Launch(0, philox, attrs, in->get(), out->get());
+  FakeStream::Task task = [philox, first = NotedFirst(stream), attrs, in,
+                           out](Device& cpu) {
+    PhiloxState at = philox;
+    if (first != nullptr) at = {first->seed, first->offset + philox.offset};
+    return cpu.Launch(0, at, attrs, in->get(), out->get());
   };
   if (Note(stream, attrs, &task)) return absl::OkStatus();
   if (attrs.schema().has(kChecksData) && !attrs.data_checked()) {
@@ -260,6 +263,12 @@ uint64_t FakeDevice::fused() {
 
 // ---- recordings
 
+std::shared_ptr<const PhiloxState> FakeDevice::NotedFirst(StreamId stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = noting_.find(stream);
+  return it == noting_.end() ? nullptr : it->second.first;
+}
+
 bool FakeDevice::Note(StreamId stream, const Attrs& attrs,
                       FakeStream::Task* task) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -292,26 +301,27 @@ absl::StatusOr<Recorder::RecordingId> FakeDevice::EndRecording(
     return absl::FailedPreconditionError("[fake] an op cannot be recorded");
   }
   recordings_[{stream, next_recording_}] =
-      std::make_shared<std::vector<FakeStream::Task>>(
-          std::move(noted.mapped().tasks));
+      std::make_shared<Noted>(std::move(noted.mapped()));
   return next_recording_++;
 }
 
-absl::Status FakeDevice::Replay(StreamId stream, RecordingId recording) {
+absl::Status FakeDevice::Replay(StreamId stream, RecordingId recording,
+                                std::optional<PhiloxState> first) {
   if (absl::Status s = health_.status(); !s.ok()) return s;
-  std::shared_ptr<std::vector<FakeStream::Task>> tasks;
+  std::shared_ptr<Noted> noted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    tasks = recordings_.at({stream, recording});
+    noted = recordings_.at({stream, recording});
     ++replays_;
   }
-  Find(stream)->Enqueue("recording", [tasks](Device& cpu) {
-    absl::Status first;
-    for (const FakeStream::Task& task : *tasks) {
+  Find(stream)->Enqueue("recording", [noted, first](Device& cpu) {
+    if (first) *noted->first = *first;
+    absl::Status error;
+    for (const FakeStream::Task& task : noted->tasks) {
       absl::Status status = task(cpu);
-      if (first.ok()) first = std::move(status);
+      if (error.ok()) error = std::move(status);
     }
-    return first;
+    return error;
   });
   return absl::OkStatus();
 }

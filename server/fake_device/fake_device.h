@@ -92,7 +92,8 @@ class FakeDevice final : public Device, public Recorder {
                            absl::Span<const LaunchRequest> requests) override;
   absl::Status BeginRecording(StreamId stream) override;
   absl::StatusOr<RecordingId> EndRecording(StreamId stream) override;
-  absl::Status Replay(StreamId stream, RecordingId recording) override;
+  absl::Status Replay(StreamId stream, RecordingId recording,
+                      std::optional<PhiloxState> first) override;
   void DropRecording(StreamId stream, RecordingId recording) override;
 
   // ---- Device
@@ -147,6 +148,9 @@ class FakeDevice final : public Device, public Recorder {
   // An error: the address is of another device.
   absl::Status CheckOwn(const void* address) const;
   absl::Status CheckOwn(absl::Span<const TensorView> views) const;
+  // Where random numbers of the recording that the stream makes begin when it
+  // is replayed; null if it makes none.
+  std::shared_ptr<const PhiloxState> NotedFirst(StreamId stream);
   // Takes the task if the stream makes a recording.
   bool Note(StreamId stream, const Attrs& attrs, FakeStream::Task* task);
 
@@ -167,10 +171,10 @@ class FakeDevice final : public Device, public Recorder {
   struct Noted {
     std::vector<FakeStream::Task> tasks;
     bool whole = true;
+    std::shared_ptr<PhiloxState> first = std::make_shared<PhiloxState>();
   };
   std::map<StreamId, Noted> noting_;
-  std::map<std::pair<StreamId, RecordingId>,
-           std::shared_ptr<std::vector<FakeStream::Task>>>
+  std::map<std::pair<StreamId, RecordingId>, std::shared_ptr<Noted>>
       recordings_;
   RecordingId next_recording_ = 1;
   uint64_t replays_ = 0;

@@ -84,7 +84,8 @@ uint64_t HashOf(const LaunchRequest& call) {
 }
 
 bool LaunchCall::Is(uint64_t hash, const LaunchRequest& call) const {
-  return hash == hash_ && SameAttrs(call.attrs, attrs_) &&
+  return hash == hash_ && call.philox.offset == philox_.offset &&
+         SameAttrs(call.attrs, attrs_) &&
          SameViews(call.inputs, inputs_.get()) &&
          SameViews(call.outputs, outputs_.get());
 }

@@ -27,23 +27,27 @@ class LaunchCall {
       : hash_(hash),
         attrs_(call.attrs),
         inputs_(call.inputs),
-        outputs_(call.outputs) {}
+        outputs_(call.outputs),
+        philox_(call.philox) {}
   LaunchCall(LaunchCall&&) = default;
 
   uint64_t hash() const { return hash_; }
   LaunchRequest request() const {
-    return {attrs_, inputs_.get(), outputs_.get()};
+    return {attrs_, inputs_.get(), outputs_.get(), philox_};
   }
   bool Is(uint64_t hash, const LaunchRequest& call) const;
-  // For ops that draw no random numbers.
-  absl::Status LaunchOn(Device* device, StreamId stream) const {
-    return device->Launch(stream, {}, attrs_, inputs_.get(), outputs_.get());
+  // Its random numbers are as far from `first` as the call's state says.
+  absl::Status LaunchOn(Device* device, StreamId stream,
+                        PhiloxState first) const {
+    first.offset += philox_.offset;
+    return device->Launch(stream, first, attrs_, inputs_.get(), outputs_.get());
   }
 
  private:
   uint64_t hash_;
   Attrs attrs_;
   OwnedViews inputs_, outputs_;
+  PhiloxState philox_;
 };
 
 }  // namespace holdfast

@@ -9,20 +9,34 @@ namespace holdfast {
 
 absl::Status LaunchReplay::Launch(const LaunchRequest& call) {
   const uint64_t hash = HashOf(call);
-  if (Withhold(hash, call)) return absl::OkStatus();
+  const LaunchRequest known = Known(call);
+  if (Withhold(hash, known)) return absl::OkStatus();
   Flush();
-  return LaunchPlainly(hash, call);
+  return LaunchPlainly(hash, known);
+}
+
+LaunchRequest LaunchReplay::Known(const LaunchRequest& call) {
+  LaunchRequest known = {call.attrs, call.inputs, call.outputs};
+  if (!call.attrs.schema().has(kRandom)) return known;
+  if (first_draw_ && first_draw_->seed != call.philox.seed) Cut();
+  if (!first_draw_) first_draw_ = call.philox;
+  known.philox.offset = call.philox.offset - first_draw_->offset;
+  return known;
+}
+
+PhiloxState LaunchReplay::FirstDraw() const {
+  return first_draw_.value_or(PhiloxState());
 }
 
 absl::Status LaunchReplay::LaunchPlainly(uint64_t hash,
                                          const LaunchRequest& call) {
-  absl::Status status =
-      device_->Launch(stream_, {}, call.attrs, call.inputs, call.outputs);
+  plain_.emplace_back(hash, call);
+  absl::Status status = plain_.back().LaunchOn(device_, stream_, FirstDraw());
   if (!status.ok()) {
     plain_.clear();
+    first_draw_.reset();
     return status;
   }
-  plain_.emplace_back(hash, call);
   if (IsWhole(plain_, hash)) Close();
   return absl::OkStatus();
 }
@@ -69,7 +83,10 @@ void LaunchReplay::Run(Sequences::iterator sequence) {
   withheld_ = 0;
   absl::Status status;
   if (sequence->recording == 0) status = Record(&*sequence);
-  if (status.ok()) status = recorder_->Replay(stream_, sequence->recording);
+  const std::optional<PhiloxState> first = std::exchange(first_draw_, {});
+  if (status.ok()) {
+    status = recorder_->Replay(stream_, sequence->recording, first);
+  }
   if (status.ok()) {
     counters_->replayed += sequence->calls.size();
     counters_->fused += sequence->fused;
@@ -79,7 +96,8 @@ void LaunchReplay::Run(Sequences::iterator sequence) {
     recorder_->DropRecording(stream_, std::exchange(sequence->recording, 0));
   }
   sequence->refused = true;
-  LaunchCalls(sequence->calls, sequence->calls.size());
+  LaunchCalls(sequence->calls, sequence->calls.size(),
+              first.value_or(PhiloxState()));
 }
 
 absl::Status LaunchReplay::Record(Sequence* sequence) {
@@ -111,8 +129,8 @@ absl::Status LaunchReplay::LaunchFused(const std::vector<LaunchCall>& calls,
       *fused += chain;
     } else {
       const LaunchRequest& call = left.front();
-      status =
-          device_->Launch(stream_, {}, call.attrs, call.inputs, call.outputs);
+      status = device_->Launch(stream_, call.philox, call.attrs, call.inputs,
+                               call.outputs);
     }
     if (!status.ok()) return status;
     left.remove_prefix(std::max<size_t>(chain, 1));
@@ -120,9 +138,10 @@ absl::Status LaunchReplay::LaunchFused(const std::vector<LaunchCall>& calls,
   return absl::OkStatus();
 }
 
-void LaunchReplay::LaunchCalls(const std::vector<LaunchCall>& calls, size_t n) {
+void LaunchReplay::LaunchCalls(const std::vector<LaunchCall>& calls, size_t n,
+                               PhiloxState first) {
   for (size_t i = 0; i < n; ++i) {
-    absl::Status status = calls[i].LaunchOn(device_, stream_);
+    absl::Status status = calls[i].LaunchOn(device_, stream_, first);
     if (late_.ok()) late_ = std::move(status);
   }
 }
@@ -130,7 +149,7 @@ void LaunchReplay::LaunchCalls(const std::vector<LaunchCall>& calls, size_t n) {
 void LaunchReplay::Flush() {
   if (withheld_ == 0) return;
   const std::vector<LaunchCall>& calls = candidates_.front()->calls;
-  LaunchCalls(calls, withheld_);
+  LaunchCalls(calls, withheld_, FirstDraw());
   for (size_t i = 0; i < withheld_; ++i) {
     plain_.emplace_back(calls[i].hash(), calls[i].request());
   }
@@ -150,6 +169,7 @@ void LaunchReplay::Forget() {
 
 void LaunchReplay::Close() {
   std::vector<LaunchCall> calls = std::exchange(plain_, {});
+  first_draw_.reset();
   if (calls.size() < options_.least) return;
   auto sequence = Find(calls);
   if (sequence == known_.end()) {

@@ -11,14 +11,17 @@
 // is complete the recording is enqueued in its place. Where it turns out to be
 // another one, or somebody wants the work begun (Flush), what was withheld is
 // launched as it came. So nothing is done that was not asked for, nothing in
-// another order, and a recording is used for equal addresses only.
-// Thread-safety: none; ReplayingDevice's lock guards it.
+// another order, and a recording is used for equal addresses only. Random
+// numbers are others each time: calls are known with the distance of theirs
+// from those of the sequence's first op that draws some. Thread-safety: none;
+// ReplayingDevice's lock guards it.
 #ifndef HOLDFAST_SERVER_REPLAY_LAUNCH_REPLAY_H_
 #define HOLDFAST_SERVER_REPLAY_LAUNCH_REPLAY_H_
 
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -83,6 +86,9 @@ class LaunchReplay {
   };
   using Sequences = std::list<Sequence>;  // the last used first
 
+  // The call as sequences know it. A program that has set another seed begins
+  // a sequence.
+  LaunchRequest Known(const LaunchRequest& call);
   absl::Status LaunchPlainly(uint64_t hash, const LaunchRequest& call);
   // Whether the launch goes on with what is withheld, or begins it.
   bool Withhold(uint64_t hash, const LaunchRequest& call);
@@ -92,7 +98,9 @@ class LaunchReplay {
   absl::Status Record(Sequence* sequence);
   // Launches all of it, fused where that is possible; counts those in `fused`.
   absl::Status LaunchFused(const std::vector<LaunchCall>& calls, size_t* fused);
-  void LaunchCalls(const std::vector<LaunchCall>& calls, size_t n);
+  void LaunchCalls(const std::vector<LaunchCall>& calls, size_t n,
+                   PhiloxState first);
+  PhiloxState FirstDraw() const;  // anything if there is none
   // `plain_` is a whole sequence.
   void Close();
   bool IsWhole(const std::vector<LaunchCall>& plain, uint64_t last) const;
@@ -112,6 +120,8 @@ class LaunchReplay {
   // Sequences whose first `withheld_` launches are those that are withheld.
   std::vector<Sequences::iterator> candidates_;
   size_t withheld_ = 0;
+  // Of what was launched or withheld since the last cut, the first's.
+  std::optional<PhiloxState> first_draw_;
   absl::Status late_;
 };
 

@@ -97,11 +97,17 @@ TEST_F(ReplayTest, AReplayReadsWhatIsThereThen) {
 }
 
 TEST_F(ReplayTest, AnotherEndIsLaunchedAsItCame) {
-  const V plain = Step(5);
   const V whole = Step(8);
   for (int step = 0; step < 4; ++step) EXPECT_EQ(Step(8), whole);
   const uint64_t before = fake_->replays();
   ASSERT_GT(before, 0u);
+  V plain = {1, 2, 3};
+  const V with = {0.5f, 0.25f, 2};
+  for (int i = 0; i < 5; ++i) {
+    for (size_t k = 0; k < plain.size(); ++k) {
+      plain[k] = i % 2 == 0 ? plain[k] * with[k] : plain[k] + with[k];
+    }
+  }
   EXPECT_EQ(Step(5), plain);  // withheld, and then somebody reads
   // The same beginning, and then another op.
   uint64_t x = Chain(6);

@@ -122,11 +122,11 @@ void ReplayingDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
   device_->SetNumerics(stream, numerics);
 }
 
-// Not what draws other numbers each time (or says where they are, without
-// drawing any), waits for its data, or copies lists of tensors to the device.
+// Not what says where random numbers are (without drawing any), waits for its
+// data, or has other attributes at each step, as optimizers have.
 bool ReplayingDevice::MayRecord(const Attrs& attrs) const {
   const OpSchema& op = attrs.schema();
-  return !op.has(kRandom) && !op.has(kReadsRandomState) &&
+  return !op.has(kReadsRandomState) &&
          (!op.has(kChecksData) || attrs.data_checked()) &&
          !op.has(kDataShape) && !op.has(kMutates) &&
          on_host_.count(op.name) == 0 && recorder_->CanRecord(op);
@@ -139,7 +139,7 @@ absl::Status ReplayingDevice::Launch(StreamId stream, PhiloxState philox,
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = streams_.find(stream);
   if (it != streams_.end() && MayRecord(attrs)) {
-    absl::Status status = it->second.Launch({attrs, inputs, outputs});
+    absl::Status status = it->second.Launch({attrs, inputs, outputs, philox});
     ++launches_;
     if (it->second.withholds() && !watched_) {
       watched_ = true;
