@@ -83,7 +83,11 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::special_function,
                              OpId::count_nonzero,
                              OpId::attention,
-                             OpId::attention_backward};
+                             OpId::attention_backward,
+                             OpId::batch_norm,
+                             OpId::batch_norm_backward,
+                             OpId::group_norm,
+                             OpId::group_norm_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=

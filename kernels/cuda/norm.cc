@@ -1,125 +1,160 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// group_norm, of which layer normalisation is a case, and its gradient.
+// group_norm, of which layer normalisation is a case. A group of threads reads
+// its row once; rows that are too long for that are read twice, their
+// statistics being sums over planes.
 #include <cmath>
 
+#include "kernels/cuda/channel_terms.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/norm_rows.h"
 #include "kernels/cuda/norm_sums.h"
-#include "kernels/cuda/reduce.h"
-#include "kernels/cuda/reducers.h"
+#include "kernels/cuda/plane_sums.h"
 
 namespace holdfast {
 namespace {
 
-// rows of `channels` channels of `inner` adjacent elements; layer normalisation
-// is the case of inner == 1 and one group.
-struct GroupLayout {
-  int64_t rows = 1, groups = 1, channels = 1, inner = 1;
-  int64_t row() const { return channels * inner; }
-  int64_t all() const { return groups * channels; }
+template <typename S>
+struct NormCall {
+  const S *x, *weight, *bias;
+  double eps;
+  bool center;
+  S *out, *means, *rstds;
 };
 
-GroupLayout GroupLayoutOf(const Attrs& attrs, const TensorSpec& input) {
-  GroupLayout l;
-  const int rank = input.rank();
-  const int dims = static_cast<int>(attrs.Int("normalized_dims"));
-  if (dims > 0) {
-    for (int d = 0; d < rank; ++d) {
-      (d < rank - dims ? l.rows : l.channels) *= input.shape[d];
+// (x - mean) rstd weight + bias for a pack of a row's elements.
+template <int kWidth, typename S, typename Index, bool kAlong, typename T>
+HOLDFAST_HD void StoreNormalised(const NormCall<S>& call,
+                                 const RowFactors<S, Index, kAlong>& factors,
+                                 int64_t channel, Index i, T mean, T rstd,
+                                 const T (&x)[kWidth], S* to) {
+  T w[kWidth], b[kWidth], y[kWidth];
+  factors.Load(call.weight, T(1), channel, i, w);
+  factors.Load(call.bias, T(0), channel, i, b);
+  HOLDFAST_UNROLL
+  for (int e = 0; e < kWidth; ++e) y[e] = (x[e] - mean) * rstd * w[e] + b[e];
+  StorePack<kWidth>(to, y);
+}
+
+template <typename S, int kWidth, bool kAlong>
+struct NormaliseHeldRow {
+  using T = ComputeOf<S>;
+
+  NormCall<S> call;
+  RowFactors<S, uint32_t, kAlong> factors;
+  int n;
+
+  HOLDFAST_HD void operator()(const Group& group, int64_t r) const {
+    const int64_t start = r * n;
+    const HeldRow<S, kWidth> row(call.x + start, n, group.rank, group.size);
+    T mean = 0;
+    if (call.center) {
+      // Differences from any element are exact where the mean is large.
+      const T shift = n == 0 ? T(0) : Convert<T>(call.x[start]);
+      const double sum =
+          group.Reduce(row.Sum([=](T x) { return x - shift; }), AddNumbers());
+      mean = static_cast<T>(shift + sum / n);
     }
-    return l;
+    const double squares = group.Reduce(
+        row.Sum([=](T x) { return (x - mean) * (x - mean); }), AddNumbers());
+    const T rstd = static_cast<T>(1 / std::sqrt(squares / n + call.eps));
+    if (group.first()) {
+      call.means[r] = Convert<S>(mean);
+      call.rstds[r] = Convert<S>(rstd);
+    }
+    const int64_t channel = factors.Channel(r);
+    row.ForEachPack([&](int p, int i) {
+      StoreNormalised(call, factors, channel, static_cast<uint32_t>(i), mean,
+                      rstd, row.v[p], call.out + start + i);
+    });
   }
-  l.groups = attrs.Int("groups");
-  l.rows = input.shape[0] * l.groups;
-  l.channels = input.shape[1] / l.groups;
-  for (int d = 2; d < rank; ++d) l.inner *= input.shape[d];
-  return l;
-}
+};
 
-template <typename T>
-absl::Status GroupNorm(KernelContext& context, const GroupLayout& l, const T* x,
-                       const T* weight, const T* bias, double eps, bool center,
-                       T* out, T* means, T* rstds) {
-  const int64_t n = l.row();
+template <typename S, int kWidth, bool kAlong>
+absl::Status NormaliseHeldRows(KernelContext& context, const GroupLayout& l,
+                               const NormCall<S>& call, int group) {
   return ForEachRow(
-      context, l.rows, GroupSize(n),
-      [=] HOLDFAST_LAMBDA(const Group& group, int64_t r) {
-        const T* const row = x + r * n;
-        T mean = 0;
-        if (center) {
-          double sum = 0;
-          for (int64_t i = group.rank; i < n; i += group.size) sum += row[i];
-          mean =
-              static_cast<T>(group.Reduce(sum, CombineOf<SumOf<double>>()) / n);
-        }
-        double squares = 0;
-        for (int64_t i = group.rank; i < n; i += group.size) {
-          const double d = row[i] - mean;
-          squares += d * d;
-        }
-        squares = group.Reduce(squares, CombineOf<SumOf<double>>());
-        const T rstd = static_cast<T>(1 / std::sqrt(squares / n + eps));
-        if (group.rank == 0) {
-          means[r] = mean;
-          rstds[r] = rstd;
-        }
-        const int64_t channel = r % l.groups * l.channels;
-        for (int64_t i = group.rank; i < n; i += group.size) {
-          const int64_t c = channel + i / l.inner;
-          const T shift = bias == nullptr ? T(0) : bias[c];
-          out[r * n + i] = (row[i] - mean) * rstd * Factor(weight, c) + shift;
-        }
+      context, l.rows, group,
+      NormaliseHeldRow<S, kWidth, kAlong>{
+          call, RowFactors<S, uint32_t, kAlong>(l), static_cast<int>(l.row())});
+}
+
+// Pack p of all of a tensor of long rows, whose mean and rstd are in `terms`.
+template <typename S, int kWidth, bool kAlong, typename Index>
+struct NormalisePack {
+  using T = ComputeOf<S>;
+
+  NormCall<S> call;
+  RowFactors<S, Index, kAlong> factors;
+  const T* terms;
+  Division<Index> row;  // by its packs
+
+  HOLDFAST_HD void operator()(int64_t p) const {
+    const auto at = row.Split(static_cast<Index>(p));
+    const int64_t r = at.quotient;
+    T stats[2], x[kWidth];
+    LoadPack<2>(terms + 2 * r, stats);
+    LoadPack<kWidth>(call.x + p * kWidth, x);
+    StoreNormalised(call, factors, factors.Channel(r),
+                    static_cast<Index>(at.rest * kWidth), stats[0], stats[1], x,
+                    call.out + p * kWidth);
+  }
+};
+
+template <typename S>
+absl::Status LongRowStatistics(KernelContext& context, const GroupLayout& l,
+                               const NormCall<S>& call, ComputeOf<S>* terms) {
+  using T = ComputeOf<S>;
+  const double n = static_cast<double>(l.row());
+  return SumPlanes(
+      context, {1, l.rows, l.row()}, MomentsOfChannel<S>{{call.x}},
+      [=] HOLDFAST_LAMBDA(int64_t r, Moments m) {
+        const double squares =
+            call.center ? m.squares : m.squares + m.mean * m.mean * n;
+        const T mean = call.center ? static_cast<T>(m.mean) : T(0);
+        const T rstd = static_cast<T>(1 / std::sqrt(squares / n + call.eps));
+        call.means[r] = Convert<S>(mean);
+        call.rstds[r] = Convert<S>(rstd);
+        const T stats[2] = {mean, rstd};
+        StorePack<2>(terms + 2 * r, stats);
       });
 }
 
-template <typename T>
-absl::Status GroupNormBackward(KernelContext& context, const GroupLayout& l,
-                               const T* g, const T* x, const T* weight,
-                               const T* means, const T* rstds, bool center,
-                               T* out, T* weight_grad, T* bias_grad) {
-  const int64_t n = l.row();
-  absl::Status s = ForEachRow(
-      context, l.rows, GroupSize(n),
-      [=] HOLDFAST_LAMBDA(const Group& group, int64_t r) {
-        const T mean = center ? means[r] : T(0);
-        const int64_t channel = r % l.groups * l.channels;
-        TwoSums sums = {0, 0};
-        for (int64_t i = group.rank; i < n; i += group.size) {
-          const double gw =
-              static_cast<double>(g[r * n + i]) *
-              static_cast<double>(Factor(weight, channel + i / l.inner));
-          sums.first += gw;
-          sums.second += gw * (x[r * n + i] - mean);
-        }
-        sums = group.Reduce(sums, CombineOf<AddSums>());
-        const double rstd = rstds[r];
-        const T b = static_cast<T>(-sums.second / n * rstd * rstd * rstd);
-        const T k = center ? static_cast<T>(-sums.first / n * rstd) : T(0);
-        for (int64_t i = group.rank; i < n; i += group.size) {
-          const int64_t at = r * n + i;
-          const T a = Factor(weight, channel + i / l.inner) * rstds[r];
-          out[at] = g[at] * a + (x[at] - mean) * b + k;
-        }
-      });
+template <typename S, int kWidth, bool kAlong, typename Index>
+absl::Status NormalisePacks(KernelContext& context, const GroupLayout& l,
+                            const NormCall<S>& call,
+                            const ComputeOf<S>* terms) {
+  return ForEach(context, l.numel() / kWidth,
+                 NormalisePack<S, kWidth, kAlong, Index>{
+                     call, RowFactors<S, Index, kAlong>(l), terms,
+                     Division<Index>(l.row() / kWidth)});
+}
+
+template <typename S>
+absl::Status GroupNorm(KernelContext& context, const GroupLayout& l,
+                       const NormCall<S>& call) {
+  using T = ComputeOf<S>;
+  const bool fits =
+      RowPacksFit<S>(l, {call.x, call.out}, {call.weight, call.bias});
+  if (const int group = HeldGroup<T>(l.row()); group != 0) {
+    return DispatchRows<S>(l, fits, [&](auto width, auto along) {
+      return NormaliseHeldRows<S, width(), along()>(context, l, call, group);
+    });
+  }
+  T* const terms = ScratchOf<T>(context, 2 * l.rows);
+  if (terms == nullptr) return NoScratch();
+  absl::Status s = LongRowStatistics(context, l, call, terms);
   if (!s.ok()) return s;
-  // Per channel: over the samples and the channel's elements.
-  const int64_t all = l.all(), inner = l.inner, channels = l.channels;
-  const int64_t samples = l.rows / l.groups;
-  return ReduceRows<AddSums>(
-      context, all, samples * inner, inner == 1,
-      [=] HOLDFAST_LAMBDA(int64_t c, int64_t j) {
-        const int64_t line = j / inner * all + c;
-        const int64_t at = line * inner + j % inner, r = line / channels;
-        const double d = x[at] - (center ? means[r] : T(0));
-        return TwoSums{static_cast<double>(g[at]), g[at] * d * rstds[r]};
-      },
-      [=] HOLDFAST_LAMBDA(int64_t c, TwoSums sums) {
-        bias_grad[c] = static_cast<T>(sums.first);
-        weight_grad[c] = static_cast<T>(sums.second);
-      });
+  return DispatchIndex(l.numel(), [&](auto tag) -> absl::Status {
+    using Index = typename decltype(tag)::type;
+    return DispatchRows<S>(l, fits, [&](auto width, auto along) {
+      return NormalisePacks<S, width(), along(), Index>(context, l, call,
+                                                        terms);
+    });
+  });
 }
 
 }  // namespace
@@ -130,27 +165,13 @@ HOLDFAST_CUDA_KERNEL(group_norm) {
   ContiguousOperands<6> in;
   absl::Status s = in.Make(context, inputs, spec.dtype);
   if (!s.ok()) return s;
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return GroupNorm<T>(context, l, in.as<T>(0), in.as<T>(1), in.as<T>(2),
-                        attrs.Float("eps"), attrs.Bool("center"),
-                        outputs[0].as<T>(), outputs[1].as<T>(),
-                        outputs[2].as<T>());
-  });
-}
-
-HOLDFAST_CUDA_KERNEL(group_norm_backward) {
-  const TensorSpec& spec = *inputs[1].spec;
-  const GroupLayout l = GroupLayoutOf(attrs, spec);
-  ContiguousOperands<6> in;
-  absl::Status s = in.Make(context, inputs, spec.dtype);
-  if (!s.ok()) return s;
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    return GroupNormBackward<T>(context, l, in.as<T>(0), in.as<T>(1),
-                                in.as<T>(2), in.as<T>(3), in.as<T>(4),
-                                attrs.Bool("center"), outputs[0].as<T>(),
-                                outputs[1].as<T>(), outputs[2].as<T>());
+  return DispatchStoredFloat(spec.dtype, [&](auto tag) -> absl::Status {
+    using S = typename decltype(tag)::type;
+    return GroupNorm<S>(
+        context, l,
+        {in.as<S>(0), in.as<S>(1), in.as<S>(2), attrs.Float("eps"),
+         attrs.Bool("center"), outputs[0].as<S>(), outputs[1].as<S>(),
+         outputs[2].as<S>()});
   });
 }
 
