@@ -42,23 +42,51 @@ inline bool PacksFit(int width, int64_t row,
   return true;
 }
 
-// `bytes` of 16-byte words, or of one smaller one.
-template <int kBytes>
-HOLDFAST_HD void MoveWords(void* to, const void* from) {
-  static_assert(kBytes % 16 == 0 || kBytes == 8 || kBytes == 4 || kBytes == 2);
 #if defined(__CUDA_ARCH__)
-  if constexpr (kBytes % 16 == 0) {
-    HOLDFAST_UNROLL
-    for (int i = 0; i < kBytes / 16; ++i) {
-      static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
-    }
-  } else if constexpr (kBytes == 8) {
-    *static_cast<uint2*>(to) = *static_cast<const uint2*>(from);
-  } else if constexpr (kBytes == 4) {
-    *static_cast<uint32_t*>(to) = *static_cast<const uint32_t*>(from);
-  } else {
-    *static_cast<uint16_t*>(to) = *static_cast<const uint16_t*>(from);
-  }
+// An unsigned type of a pack's size, up to 16 bytes.
+template <int kBytes>
+struct PackWord {
+  static_assert(kBytes == 16, "a pack has 2, 4, 8 or 16 bytes");
+  using type = uint4;
+};
+template <>
+struct PackWord<8> {
+  using type = uint2;
+};
+template <>
+struct PackWord<4> {
+  using type = uint32_t;
+};
+template <>
+struct PackWord<2> {
+  using type = uint16_t;
+};
+#endif
+
+// to[] = the kBytes from `from` on, by the widest words.
+template <int kBytes>
+HOLDFAST_HD void LoadWords(void* to, const void* from) {
+#if defined(__CUDA_ARCH__)
+  using Word = typename PackWord<(kBytes < 16 ? kBytes : 16)>::type;
+  constexpr int kWords = kBytes / static_cast<int>(sizeof(Word));
+  Word words[kWords];
+  HOLDFAST_UNROLL
+  for (int i = 0; i < kWords; ++i) words[i] = static_cast<const Word*>(from)[i];
+  memcpy(to, words, kBytes);
+#else
+  std::memcpy(to, from, kBytes);
+#endif
+}
+
+template <int kBytes>
+HOLDFAST_HD void StoreWords(void* to, const void* from) {
+#if defined(__CUDA_ARCH__)
+  using Word = typename PackWord<(kBytes < 16 ? kBytes : 16)>::type;
+  constexpr int kWords = kBytes / static_cast<int>(sizeof(Word));
+  Word words[kWords];
+  memcpy(words, from, kBytes);
+  HOLDFAST_UNROLL
+  for (int i = 0; i < kWords; ++i) static_cast<Word*>(to)[i] = words[i];
 #else
   std::memcpy(to, from, kBytes);
 #endif
@@ -67,18 +95,18 @@ HOLDFAST_HD void MoveWords(void* to, const void* from) {
 // values = kWidth elements from `from` on. REQUIRES: PacksFit there.
 template <int kWidth, typename S, typename T>
 HOLDFAST_HD void LoadPack(const S* from, T* values) {
-  alignas(16) S pack[kWidth];
-  MoveWords<kWidth* static_cast<int>(sizeof(S))>(pack, from);
+  S pack[kWidth];
+  LoadWords<kWidth* static_cast<int>(sizeof(S))>(pack, from);
   HOLDFAST_UNROLL
   for (int i = 0; i < kWidth; ++i) values[i] = Convert<T>(pack[i]);
 }
 
 template <int kWidth, typename S, typename T>
 HOLDFAST_HD void StorePack(S* to, const T* values) {
-  alignas(16) S pack[kWidth];
+  S pack[kWidth];
   HOLDFAST_UNROLL
   for (int i = 0; i < kWidth; ++i) pack[i] = Convert<S>(values[i]);
-  MoveWords<kWidth* static_cast<int>(sizeof(S))>(to, pack);
+  StoreWords<kWidth* static_cast<int>(sizeof(S))>(to, pack);
 }
 
 }  // namespace holdfast
