@@ -87,7 +87,13 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::batch_norm,
                              OpId::batch_norm_backward,
                              OpId::group_norm,
-                             OpId::group_norm_backward};
+                             OpId::group_norm_backward,
+                             OpId::max_pool2d,
+                             OpId::max_pool2d_backward,
+                             OpId::max_pool2d_gather,
+                             OpId::adaptive_max_pool2d,
+                             OpId::avg_pool2d,
+                             OpId::avg_pool2d_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// max_pool2d, its gradient and the gradient's adjoint; adaptive_max_pool2d;
-// avg_pool2d and its gradient. A thread per element of the result, which visits
-// the taps inside the input only; the gradient of max_pool2d alone adds
-// atomically, since its indices are anybody's.
+// max_pool2d, its gradient and the gradient's adjoint; adaptive_max_pool2d. A
+// thread per element of the result, which visits the taps inside the input
+// only; the gradient of max_pool2d alone adds atomically, since its indices are
+// anybody's.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cuda/check.h"
@@ -12,130 +13,99 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/lanes.h"
-#include "kernels/pool_plane.h"
+#include "kernels/cuda/pool_windows.h"
 
 namespace holdfast {
 namespace {
 
 // The largest so far and where; a later NaN takes the place of an earlier one.
-template <typename T>
+template <typename T, typename Place>
 struct Largest {
   T value = -std::numeric_limits<T>::infinity();
-  int64_t at = -1;
+  Place at;  // a window of -inf alone points at its first
 
-  HOLDFAST_HD void Take(T candidate, int64_t place) {
-    if (at < 0) at = place;  // a window of -inf alone points at its first
-    if (!(candidate > value) && candidate == candidate) return;
-    value = candidate;
-    at = place;
+  HOLDFAST_HD explicit Largest(Place first) : at(first) {}
+  HOLDFAST_HD void Take(T candidate, Place place) {
+    if (candidate > value || candidate != candidate) {
+      value = candidate;
+      at = place;
+    }
   }
 };
 
-// visit(place in the plane) for the elements of window (i, j).
-template <typename Visit>
-HOLDFAST_HD void ForEachPlace(const PoolPlane& p, int64_t i, int64_t j,
-                              Visit visit) {
-  const int64_t y_end = p.h.EndTap(i), x_end = p.w.EndTap(j);
-  for (int64_t ky = p.h.FirstTap(i); ky < y_end; ++ky) {
-    const int64_t row = p.h.At(i, ky) * p.w.size;
-    for (int64_t kx = p.w.FirstTap(j); kx < x_end; ++kx) {
-      visit(row + p.w.At(j, kx));
-    }
-  }
-}
-
-template <typename T>
+template <typename S, typename Index, int kSide>
 struct MaxPool {
-  PoolPlane plane;
-  const T* in;
-  T* out;
+  using T = ComputeOf<S>;
+  using Place = typename PoolWindows<Index>::Place;
+
+  PoolWindows<Index> windows;
+  const S* in;
+  S* out;
   int64_t* indices;
 
   HOLDFAST_HD void operator()(int64_t n) const {
-    const PoolPlane& p = plane;
-    const T* const image = in + n / p.out_size() * p.in_size();
-    Largest<T> largest;
-    ForEachPlace(p, n / p.w.out % p.h.out, n % p.w.out,
-                 [&](int64_t at) { largest.Take(image[at], at); });
-    out[n] = largest.value;
+    const auto at = windows.Split(n);
+    const S* const image = in + at.plane * windows.in_size;
+    const Place y = windows.h.First(at.i), x = windows.w.First(at.j);
+    // -1 where nothing of the window is inside.
+    const bool empty = y >= windows.h.End(at.i) || x >= windows.w.End(at.j);
+    Largest<T, Place> largest(empty ? Place(-1) : y * windows.w.size + x);
+    const auto take = [&](T element, Place place) {
+      largest.Take(element, place);
+    };
+    if constexpr (kSide == 0) {
+      windows.ForEachElement(image, at.i, at.j, take);
+    } else {
+      // What is never larger and no NaN is never taken.
+      constexpr T kAbsent = -std::numeric_limits<T>::infinity();
+      windows.template ForEachOfSquare<kSide>(image, at.i, at.j, kAbsent, take);
+    }
+    out[n] = Convert<S>(largest.value);
     indices[n] = largest.at;
   }
 };
 
 // Window i of an axis spans [i * size / out, the ceiling of (i + 1) * size /
 // out).
-template <typename T>
+template <typename Index>
+struct AdaptiveAxis {
+  Index size, out;
+  Division<Index> by_out;
+
+  explicit AdaptiveAxis(const WindowAxis& a)
+      : size(static_cast<Index>(a.size)),
+        out(static_cast<Index>(a.out)),
+        by_out(a.out) {}
+  HOLDFAST_HD Index First(Index i) const { return by_out.Divide(i * size); }
+  HOLDFAST_HD Index End(Index i) const {
+    return by_out.Divide((i + 1) * size + out - 1);
+  }
+};
+
+template <typename S, typename Index>
 struct AdaptiveMaxPool {
-  PoolPlane plane;
-  const T* in;
-  T* out;
+  using T = ComputeOf<S>;
+
+  AdaptiveAxis<Index> h, w;
+  const S* in;
+  S* out;
   int64_t* indices;
 
   HOLDFAST_HD void operator()(int64_t n) const {
-    const WindowAxis &h = plane.h, &w = plane.w;
-    const int64_t x = n % w.out, y = n / w.out % h.out;
-    const T* const image = in + n / plane.out_size() * plane.in_size();
-    const int64_t y_end = ((y + 1) * h.size + h.out - 1) / h.out;
-    const int64_t x_end = ((x + 1) * w.size + w.out - 1) / w.out;
-    Largest<T> largest;
-    for (int64_t v = y * h.size / h.out; v < y_end; ++v) {
-      for (int64_t u = x * w.size / w.out; u < x_end; ++u) {
-        largest.Take(image[v * w.size + u], v * w.size + u);
+    const auto column = w.by_out.Split(static_cast<Index>(n));
+    const auto row = h.by_out.Split(column.quotient);
+    const int64_t plane = row.quotient;
+    const S* const image = in + plane * (int64_t{1} * h.size * w.size);
+    const Index y = h.First(row.rest), y_end = h.End(row.rest);
+    const Index x = w.First(column.rest), x_end = w.End(column.rest);
+    Largest<T, Index> largest(y * w.size + x);
+    for (Index v = y; v < y_end; ++v) {
+      for (Index u = x; u < x_end; ++u) {
+        largest.Take(Convert<T>(image[v * w.size + u]), v * w.size + u);
       }
     }
-    out[n] = largest.value;
-    indices[n] = largest.at;
-  }
-};
-
-template <typename T>
-struct AvgPool {
-  PoolPlane plane;
-  PoolDivisor divisor;
-  const T* in;
-  T* out;
-
-  HOLDFAST_HD void operator()(int64_t n) const {
-    const PoolPlane& p = plane;
-    const T* const image = in + n / p.out_size() * p.in_size();
-    const int64_t i = n / p.w.out % p.h.out, j = n % p.w.out;
-    T sum = 0;
-    ForEachPlace(p, i, j, [&](int64_t at) { sum += image[at]; });
-    out[n] = sum / static_cast<T>(divisor.Of(p, i, j));
-  }
-};
-
-// The windows of an axis, without dilation, that have place `at`: [first, end).
-struct Covering {
-  int64_t first, end;
-
-  HOLDFAST_HD Covering(const WindowAxis& axis, int64_t at) {
-    const int64_t past = at + axis.padding;  // window starts up to here
-    first = past < axis.kernel ? 0 : (past - axis.kernel) / axis.stride + 1;
-    end = past / axis.stride + 1;
-    if (end > axis.out) end = axis.out;
-  }
-};
-
-template <typename T>
-struct AvgPoolBackward {
-  PoolPlane plane;
-  PoolDivisor divisor;
-  const T* grad;
-  T* out;
-
-  HOLDFAST_HD void operator()(int64_t n) const {
-    const PoolPlane& p = plane;
-    const T* const of_plane = grad + n / p.in_size() * p.out_size();
-    const Covering rows(p.h, n / p.w.size % p.h.size);
-    const Covering columns(p.w, n % p.w.size);
-    T sum = 0;
-    for (int64_t i = rows.first; i < rows.end; ++i) {
-      for (int64_t j = columns.first; j < columns.end; ++j) {
-        sum += of_plane[i * p.w.out + j] / static_cast<T>(divisor.Of(p, i, j));
-      }
-    }
-    out[n] = sum;
+    out[n] = Convert<S>(largest.value);
+    indices[n] = static_cast<int64_t>(largest.at);
   }
 };
 
@@ -156,51 +126,69 @@ absl::Status CheckPoolIndices(KernelContext& context, const Attrs& attrs,
                    " elements."));
 }
 
-template <typename T>
+// Sums of 16-bit floats are made in float.
+template <typename S, typename Index>
 struct AddAtIndices {
-  PoolPlane plane;
-  const T* grad;
+  using T = ComputeOf<S>;
+
+  Division<Index> plane;  // by its windows
+  int64_t in_size;
+  const S* grad;
   const int64_t* index;
   T* out;
 
   HOLDFAST_HD void operator()(int64_t n) const {
-    AtomicAdd(out + n / plane.out_size() * plane.in_size() + index[n], grad[n]);
+    const int64_t p = plane.Divide(static_cast<Index>(n));
+    AtomicAdd(out + p * in_size + index[n], Convert<T>(grad[n]));
   }
 };
 
-template <typename T>
+template <typename S, typename Index>
+absl::Status AddGradients(KernelContext& context, const PoolPlane& plane,
+                          const S* grad, const int64_t* index,
+                          ComputeOf<S>* out) {
+  return ForEachInLanes(
+      context, Lanes{plane.planes, plane.out_size(), 1},
+      AddAtIndices<S, Index>{Division<Index>(plane.out_size()), plane.in_size(),
+                             grad, index, out});
+}
+
+template <typename S>
+absl::Status MaxPoolBackward(KernelContext& context, const PoolPlane& plane,
+                             const S* grad, const int64_t* index,
+                             const TensorView& output) {
+  using T = ComputeOf<S>;
+  const TensorSpec spec = ContiguousSpec(kStoredDType<T>, output.spec->shape);
+  TensorView sums = output;
+  if (spec.dtype != output.spec->dtype) {
+    sums = {ScratchOf<T>(context, spec.numel()), &spec};
+    if (sums.data == nullptr) return NoScratch();
+  }
+  absl::Status s = Cuda(context).FillBytes(sums.data, 0, spec.nbytes());
+  if (!s.ok()) return s;
+  s = DispatchIndex(plane.planes * plane.out_size(),
+                    [&](auto tag) -> absl::Status {
+                      using Index = typename decltype(tag)::type;
+                      return AddGradients<S, Index>(context, plane, grad, index,
+                                                    sums.as<T>());
+                    });
+  return s.ok() && sums.data != output.data ? CudaCopy(context, sums, output)
+                                            : s;
+}
+
+template <typename Bits, typename Index>
 struct TakeAtIndices {
-  PoolPlane plane;
-  const T* in;
+  Division<Index> plane;  // by its windows
+  int64_t in_size;
+  const Bits* in;
   const int64_t* index;
-  T* out;
+  Bits* out;
 
   HOLDFAST_HD void operator()(int64_t n) const {
-    out[n] = in[n / plane.out_size() * plane.in_size() + index[n]];
+    const int64_t p = plane.Divide(static_cast<Index>(n));
+    out[n] = in[p * in_size + index[n]];
   }
 };
-
-// run(contiguous first input) where there are results.
-template <typename Run>
-absl::Status WithInput(KernelContext& context, const TensorView& input,
-                       const TensorView& output, Run run) {
-  if (output.spec->numel() == 0) return absl::OkStatus();
-  ContiguousOperands<1> in;
-  absl::Status s = in.MakeOne(context, 0, input, output.spec->dtype);
-  return s.ok() ? run(in.views[0]) : s;
-}
-
-// run(type, contiguous first input) of floating point numbers.
-template <typename Run>
-absl::Status WithFloats(KernelContext& context, const TensorView& input,
-                        const TensorView& output, Run run) {
-  return WithInput(
-      context, input, output, [&](const TensorView& in) -> absl::Status {
-        return DispatchFloat(output.spec->dtype, [&](auto tag) -> absl::Status {
-          return run(tag, in);
-        });
-      });
-}
 
 // run(contiguous first input, checked indices).
 template <typename Run>
@@ -208,7 +196,7 @@ absl::Status WithIndices(KernelContext& context, const Attrs& attrs,
                          const PoolPlane& plane,
                          absl::Span<const TensorView> inputs,
                          const TensorView& output, Run run) {
-  return WithInput(
+  return WithPoolInput(
       context, inputs[0], output, [&](const TensorView& in) -> absl::Status {
         ContiguousOperands<1> index;
         absl::Status s = index.MakeOne(context, 0, inputs[1], DType::kInt64);
@@ -224,26 +212,44 @@ absl::Status WithIndices(KernelContext& context, const Attrs& attrs,
 HOLDFAST_CUDA_KERNEL(max_pool2d) {
   PoolPlane plane = PlaneSizes(inputs[0].spec->shape, outputs[0].spec->shape);
   ReadWindow(attrs, /*dilated=*/true, &plane);
-  return WithFloats(context, inputs[0], outputs[0],
-                    [&](auto tag, const TensorView& in) -> absl::Status {
-                      using T = typename decltype(tag)::type;
-                      return ForEach(
-                          context, outputs[0].spec->numel(),
-                          MaxPool<T>{plane, in.as<T>(), outputs[0].as<T>(),
-                                     outputs[1].as<int64_t>()});
-                    });
+  return WithPoolFloats(
+      context, plane, inputs[0], outputs[0],
+      [&](auto stored, auto index, const TensorView& in) -> absl::Status {
+        using S = typename decltype(stored)::type;
+        using Index = typename decltype(index)::type;
+        return DispatchSide<Index>(plane, [&](auto side) -> absl::Status {
+          return ForEach(context, outputs[0].spec->numel(),
+                         MaxPool<S, Index, side()>{
+                             PoolWindows<Index>(plane), in.as<S>(),
+                             outputs[0].as<S>(), outputs[1].as<int64_t>()});
+        });
+      });
 }
 
 HOLDFAST_CUDA_KERNEL(adaptive_max_pool2d) {
   const PoolPlane plane =
       PlaneSizes(inputs[0].spec->shape, outputs[0].spec->shape);
-  return WithFloats(
+  // (i + 1) * size + out - 1 is at most this.
+  const int64_t most = std::max((plane.h.out + 1) * (plane.h.size + 1),
+                                (plane.w.out + 1) * (plane.w.size + 1));
+  return WithPoolInput(
       context, inputs[0], outputs[0],
-      [&](auto tag, const TensorView& in) -> absl::Status {
-        using T = typename decltype(tag)::type;
-        return ForEach(context, outputs[0].spec->numel(),
-                       AdaptiveMaxPool<T>{plane, in.as<T>(), outputs[0].as<T>(),
-                                          outputs[1].as<int64_t>()});
+      [&](const TensorView& in) -> absl::Status {
+        return DispatchStoredFloat(
+            outputs[0].spec->dtype, [&](auto stored) -> absl::Status {
+              using S = typename decltype(stored)::type;
+              const int64_t limit =
+                  std::max({most, plane.in_size(), outputs[0].spec->numel()});
+              return DispatchIndex(limit, [&](auto index) -> absl::Status {
+                using Index = typename decltype(index)::type;
+                return ForEach(
+                    context, outputs[0].spec->numel(),
+                    AdaptiveMaxPool<S, Index>{AdaptiveAxis<Index>(plane.h),
+                                              AdaptiveAxis<Index>(plane.w),
+                                              in.as<S>(), outputs[0].as<S>(),
+                                              outputs[1].as<int64_t>()});
+              });
+            });
       });
 }
 
@@ -253,14 +259,10 @@ HOLDFAST_CUDA_KERNEL(max_pool2d_backward) {
   return WithIndices(
       context, attrs, plane, inputs, outputs[0],
       [&](const TensorView& grad, const int64_t* index) -> absl::Status {
-        absl::Status s =
-            Cuda(context).FillBytes(outputs[0].data, 0, out.nbytes());
-        if (!s.ok()) return s;
-        return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
-          using T = typename decltype(tag)::type;
-          return ForEachInLanes(
-              context, Lanes{plane.planes, plane.out_size(), 1},
-              AddAtIndices<T>{plane, grad.as<T>(), index, outputs[0].as<T>()});
+        return DispatchStoredFloat(out.dtype, [&](auto tag) -> absl::Status {
+          using S = typename decltype(tag)::type;
+          return MaxPoolBackward<S>(context, plane, grad.as<S>(), index,
+                                    outputs[0]);
         });
       });
 }
@@ -271,40 +273,19 @@ HOLDFAST_CUDA_KERNEL(max_pool2d_gather) {
   const PoolPlane plane = PlaneSizes(inputs[0].spec->shape, out.shape);
   return WithIndices(
       context, attrs, plane, inputs, outputs[0],
-      [&](const TensorView& in, const int64_t* index) -> absl::Status {
+      [&](const TensorView& in, const int64_t* from) -> absl::Status {
         return DispatchBits(out.dtype, [&](auto tag) -> absl::Status {
           using Bits = typename decltype(tag)::type;
-          return ForEach(context, out.numel(),
-                         TakeAtIndices<Bits>{plane, in.as<Bits>(), index,
-                                             outputs[0].as<Bits>()});
+          return DispatchIndex(out.numel(), [&](auto index) -> absl::Status {
+            using Index = typename decltype(index)::type;
+            return ForEach(
+                context, out.numel(),
+                TakeAtIndices<Bits, Index>{Division<Index>(plane.out_size()),
+                                           plane.in_size(), in.as<Bits>(), from,
+                                           outputs[0].as<Bits>()});
+          });
         });
       });
-}
-
-HOLDFAST_CUDA_KERNEL(avg_pool2d) {
-  PoolPlane plane = PlaneSizes(inputs[0].spec->shape, outputs[0].spec->shape);
-  ReadWindow(attrs, /*dilated=*/false, &plane);
-  return WithFloats(context, inputs[0], outputs[0],
-                    [&](auto tag, const TensorView& in) -> absl::Status {
-                      using T = typename decltype(tag)::type;
-                      return ForEach(
-                          context, outputs[0].spec->numel(),
-                          AvgPool<T>{plane, PoolDivisor(attrs), in.as<T>(),
-                                     outputs[0].as<T>()});
-                    });
-}
-
-HOLDFAST_CUDA_KERNEL(avg_pool2d_backward) {
-  PoolPlane plane = PlaneSizes(outputs[0].spec->shape, inputs[0].spec->shape);
-  ReadWindow(attrs, /*dilated=*/false, &plane);
-  return WithFloats(context, inputs[0], outputs[0],
-                    [&](auto tag, const TensorView& grad) -> absl::Status {
-                      using T = typename decltype(tag)::type;
-                      return ForEach(
-                          context, outputs[0].spec->numel(),
-                          AvgPoolBackward<T>{plane, PoolDivisor(attrs),
-                                             grad.as<T>(), outputs[0].as<T>()});
-                    });
 }
 
 }  // namespace holdfast
