@@ -93,7 +93,12 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::max_pool2d_gather,
                              OpId::adaptive_max_pool2d,
                              OpId::avg_pool2d,
-                             OpId::avg_pool2d_backward};
+                             OpId::avg_pool2d_backward,
+                             OpId::dropout,
+                             OpId::nll_loss,
+                             OpId::nll_loss_backward,
+                             OpId::resample2d,
+                             OpId::resample2d_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=

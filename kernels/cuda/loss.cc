@@ -85,65 +85,71 @@ Sizes SizesOf(absl::Span<const int64_t> shape) {
   return {shape.size() == 1 ? 1 : shape[0], shape.back()};
 }
 
-template <typename T>
+template <typename S>
 absl::Status Loss(KernelContext& context, const TensorView& input,
                   const TensorView& weight, const Targets& targets,
                   int64_t samples, Reduction reduction,
                   absl::Span<const TensorView> outputs) {
+  using T = ComputeOf<S>;
   const TensorSpec& spec = *input.spec;
   const int64_t class_stride = spec.strides.back();
   const int64_t sample_stride = spec.rank() == 1 ? 0 : spec.strides[0];
-  const T* const in = input.as<T>();
-  const T* const w = weight.as<T>();
-  T* const out = outputs[0].as<T>();
-  T* const total_weight = outputs[1].as<T>();
+  const S* const in = input.as<S>();
+  const S* const w = weight.as<S>();
+  S* const out = outputs[0].as<S>();
+  S* const total_weight = outputs[1].as<S>();
   const auto sample = [=] HOLDFAST_LAMBDA(int64_t i) {
     const int64_t t = targets[i];
     if (t < 0) return LossSums{0, 0};
-    const T wt = w == nullptr ? T(1) : w[t];
-    const T value = -in[i * sample_stride + t * class_stride] * wt;
+    const T wt = w == nullptr ? T(1) : Convert<T>(w[t]);
+    const T value = -Convert<T>(in[i * sample_stride + t * class_stride]) * wt;
     return LossSums{static_cast<double>(value), static_cast<double>(wt)};
   };
   if (reduction == Reduction::kNone) {
     absl::Status s = ForEach(context, samples, [=] HOLDFAST_LAMBDA(int64_t i) {
-      out[i] = static_cast<T>(sample(i).loss);
+      out[i] = Convert<S>(static_cast<T>(sample(i).loss));
     });
     if (!s.ok()) return s;
-    return Cuda(context).FillBytes(total_weight, 0, sizeof(T));
+    return Cuda(context).FillBytes(total_weight, 0, sizeof(S));
   }
   const bool mean = reduction == Reduction::kMean;
   return ReduceRows<AddLosses>(
       context, 1, samples, false,
       [=] HOLDFAST_LAMBDA(int64_t, int64_t i) { return sample(i); },
       [=] HOLDFAST_LAMBDA(int64_t, LossSums sums) {
-        *out = static_cast<T>(mean ? sums.loss / sums.weight : sums.loss);
-        *total_weight = static_cast<T>(sums.weight);
+        const double loss = mean ? sums.loss / sums.weight : sums.loss;
+        *out = Convert<S>(static_cast<T>(loss));
+        *total_weight = Convert<S>(static_cast<T>(sums.weight));
       });
 }
 
-template <typename T>
+// Zeros but at the samples' targets, of which a thread has one.
+template <typename S>
 absl::Status LossBackward(KernelContext& context, const TensorView& grad_view,
                           const TensorView& weight, const Targets& targets,
-                          const TensorView& total_weight, int64_t classes,
+                          const TensorView& total_weight, const Sizes& sizes,
                           Reduction reduction, const TensorView& output) {
-  const T* const grad = grad_view.as<T>();
+  using T = ComputeOf<S>;
+  const S* const grad = grad_view.as<S>();
   const int64_t grad_stride =
       reduction == Reduction::kNone && grad_view.spec->rank() == 1
           ? grad_view.spec->strides[0]
           : 0;
-  const T* const w = weight.as<T>();
-  const T* const total =
-      reduction == Reduction::kMean ? total_weight.as<T>() : nullptr;
-  T* const out = output.as<T>();
-  return ForEach(context, output.spec->numel(), [=] HOLDFAST_LAMBDA(int64_t i) {
-    const int64_t row = i / classes, t = targets[row];
-    T value = 0;
-    if (t == i % classes) {
-      const T wt = w == nullptr ? T(1) : w[t];
-      const T scale = total == nullptr ? T(1) : T(1) / *total;
-      value = -wt * scale * grad[row * grad_stride];
-    }
-    out[i] = value;
+  const S* const w = weight.as<S>();
+  const S* const total =
+      reduction == Reduction::kMean ? total_weight.as<S>() : nullptr;
+  S* const out = output.as<S>();
+  const int64_t classes = sizes.classes;
+  if (output.spec->numel() == 0) return absl::OkStatus();
+  absl::Status s = Cuda(context).FillBytes(out, 0, output.spec->nbytes());
+  if (!s.ok()) return s;
+  return ForEach(context, sizes.samples, [=] HOLDFAST_LAMBDA(int64_t row) {
+    const int64_t t = targets[row];
+    if (t < 0) return;
+    const T wt = w == nullptr ? T(1) : Convert<T>(w[t]);
+    const T scale = total == nullptr ? T(1) : T(1) / Convert<T>(*total);
+    out[row * classes + t] =
+        Convert<S>(-wt * scale * Convert<T>(grad[row * grad_stride]));
   });
 }
 
@@ -170,7 +176,7 @@ HOLDFAST_CUDA_KERNEL(nll_loss) {
   absl::StatusOr<Targets> targets =
       CheckTargets(context, attrs, inputs[1], sizes.samples, sizes.classes);
   if (!targets.ok()) return targets.status();
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
+  return DispatchStoredFloat(spec.dtype, [&](auto tag) -> absl::Status {
     return Loss<typename decltype(tag)::type>(context, inputs[0], weight,
                                               *targets, sizes.samples,
                                               reduction, outputs);
@@ -191,10 +197,10 @@ HOLDFAST_CUDA_KERNEL(nll_loss_backward) {
   absl::StatusOr<Targets> targets =
       CheckTargets(context, attrs, inputs[1], sizes.samples, sizes.classes);
   if (!targets.ok()) return targets.status();
-  return DispatchFloat(spec.dtype, [&](auto tag) -> absl::Status {
+  return DispatchStoredFloat(spec.dtype, [&](auto tag) -> absl::Status {
     return LossBackward<typename decltype(tag)::type>(
-        context, inputs[0], weight, *targets, inputs[3], sizes.classes,
-        reduction, outputs[0]);
+        context, inputs[0], weight, *targets, inputs[3], sizes, reduction,
+        outputs[0]);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/packs.h"
 #include "kernels/cuda/random_draws.h"
 #include "kernels/cuda/sort.h"
 #include "kernels/philox.h"
@@ -144,25 +145,91 @@ absl::Status PoissonAs(KernelContext& context, const Attrs& attrs,
                  "and finite");
 }
 
-template <typename T>
+inline constexpr int kPhiloxWords = 4;  // of a counter, one for each element
+
+template <typename S>
+struct DropoutCall {
+  RandomDraws draws;
+  uint64_t bound;  // of words that keep
+  ComputeOf<S> scale;
+  int64_t numel;
+  const S* in;
+  S* out;
+  bool* mask;
+
+  HOLDFAST_HD void Write(int64_t i, const S* from, uint32_t word) const {
+    using T = ComputeOf<S>;
+    mask[i] = word < bound;
+    out[i] = Convert<S>(word < bound ? Convert<T>(*from) * scale : T(0));
+  }
+};
+
+// The elements of one counter, in memory without gaps that packs fit.
+template <typename S>
+struct DropoutPack {
+  DropoutCall<S> call;
+
+  HOLDFAST_HD void operator()(int64_t pack) const {
+    const PhiloxState philox = call.draws.state();
+    const PhiloxWords words = Philox(philox.seed, philox.offset + pack);
+    const int64_t first = pack * kPhiloxWords;
+    if (first + kPhiloxWords > call.numel) {
+      HOLDFAST_UNROLL
+      for (int k = 0; k < kPhiloxWords; ++k) {
+        const int64_t i = first + k;
+        if (i < call.numel) call.Write(i, call.in + i, words.w[k]);
+      }
+      return;
+    }
+    ComputeOf<S> x[kPhiloxWords];
+    bool keep[kPhiloxWords];
+    LoadPack<kPhiloxWords>(call.in + first, x);
+    HOLDFAST_UNROLL
+    for (int k = 0; k < kPhiloxWords; ++k) {
+      keep[k] = words.w[k] < call.bound;
+      x[k] = keep[k] ? x[k] * call.scale : ComputeOf<S>(0);
+    }
+    StorePack<kPhiloxWords>(call.out + first, x);
+    StorePack<kPhiloxWords>(call.mask + first, keep);
+  }
+};
+
+// One element, of memory of any strides.
+template <typename S>
+struct DropoutElement {
+  DropoutCall<S> call;
+  Offsets<1> places;
+
+  HOLDFAST_HD void operator()(int64_t i) const {
+    int64_t at;
+    places.At(i, &at);
+    call.Write(i, call.in + at, WordOf(call.draws.state(), i));
+  }
+};
+
+template <typename S>
 absl::Status DropoutAs(KernelContext& context, double p,
                        const TensorView& input,
                        absl::Span<const TensorView> outputs) {
-  const TensorSpec* const specs[2] = {outputs[0].spec, input.spec};
-  const Offsets<2> offsets = BroadcastOffsets<2>(specs);
-  const RandomDraws draws(context);
-  const uint64_t bound = DropoutKeepBound(p);
-  const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
-  const T* const in = input.as<T>();
-  T* const out = outputs[0].as<T>();
-  bool* const mask = outputs[1].as<bool>();
-  return ForEach(context, offsets.numel, [=] HOLDFAST_LAMBDA(int64_t i) {
-    int64_t at[2];
-    offsets.At(i, at);
-    const bool keep = WordOf(draws.state(), i) < bound;
-    out[at[0]] = keep ? in[at[1]] * scale : T(0);
-    mask[i] = keep;
-  });
+  using T = ComputeOf<S>;
+  const TensorSpec* const specs[1] = {input.spec};
+  const Offsets<1> places = BroadcastOffsets<1>(specs);
+  const DropoutCall<S> call = {RandomDraws(context),
+                               DropoutKeepBound(p),
+                               p < 1 ? static_cast<T>(1 / (1 - p)) : T(0),
+                               places.numel,
+                               input.as<S>(),
+                               outputs[0].as<S>(),
+                               outputs[1].as<bool>()};
+  const bool packed =
+      places.linear() &&
+      PacksFit<S>(kPhiloxWords, kPhiloxWords, {call.in, call.out}) &&
+      PacksFit<bool>(kPhiloxWords, kPhiloxWords, {call.mask});
+  if (!packed) {
+    return ForEach(context, call.numel, DropoutElement<S>{call, places});
+  }
+  return ForEach(context, (call.numel + kPhiloxWords - 1) / kPhiloxWords,
+                 DropoutPack<S>{call});
 }
 
 absl::Status RandInt(KernelContext& context, int64_t low, uint64_t range,
@@ -240,10 +307,11 @@ HOLDFAST_CUDA_KERNEL(random_state) {
   return Cuda(context).CopyToDevice(outputs[0].data, state, sizeof(state));
 }
 HOLDFAST_CUDA_KERNEL(dropout) {
-  return DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
-    return DropoutAs<typename decltype(tag)::type>(context, attrs.Float("p"),
-                                                   inputs[0], outputs);
-  });
+  return DispatchStoredFloat(
+      outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+        return DropoutAs<typename decltype(tag)::type>(
+            context, attrs.Float("p"), inputs[0], outputs);
+      });
 }
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/index_division.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/resample_axis.h"
 
@@ -54,51 +55,70 @@ absl::Status UploadAxis(KernelContext& context, const ResampleAxis<T>& axis,
   return s;
 }
 
-template <typename T>
+template <typename S, typename Index>
 struct Resampled {
+  using T = ComputeOf<S>;
+
   DeviceAxis<T> h, w;
+  Division<Index> by_h, by_w;
   int64_t in_h, in_w;
-  const T* in;
-  T* out;
+  const S* in;
+  S* out;
 
   HOLDFAST_HD void operator()(int64_t n) const {
-    const int64_t x = n % w.size, y = n / w.size % h.size;
-    const T* const from = in + n / (w.size * h.size) * in_h * in_w +
-                          h.First(y) * in_w + w.First(x);
+    const auto column = by_w.Split(static_cast<Index>(n));
+    const auto row = by_h.Split(column.quotient);
+    const int64_t x = column.rest, y = row.rest, plane = row.quotient;
+    const S* from = in + (plane * in_h + h.First(y)) * in_w + w.First(x);
     const int64_t rows = h.Taps(y), columns = w.Taps(x);
     T sum = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      T row = 0;
+    for (int64_t i = 0; i < rows; ++i, from += in_w) {
+      T of_row = 0;
       for (int64_t j = 0; j < columns; ++j) {
-        row += w.Weight(x, j) * from[i * in_w + j];
+        of_row += w.Weight(x, j) * Convert<T>(from[j]);
       }
-      sum += h.Weight(y, i) * row;
+      sum += h.Weight(y, i) * of_row;
     }
-    out[n] = sum;
+    out[n] = Convert<S>(sum);
   }
 };
+
+template <typename S>
+absl::Status ResampleAs(KernelContext& context, const Attrs& attrs,
+                        const Dims& in, const S* from, const TensorView& output,
+                        bool adjoint) {
+  using T = ComputeOf<S>;
+  const Dims& out = output.spec->shape;
+  const size_t d = in.size() - 2;
+  DeviceAxis<T> axes[2];
+  for (int i = 0; i < 2; ++i) {
+    absl::Status made = UploadAxis(
+        context, ResampleAxisOf<T>(attrs, i, in[d + i], out[d + i], adjoint),
+        &axes[i]);
+    if (!made.ok()) return made;
+  }
+  const int64_t numel = output.spec->numel();
+  return DispatchIndex(numel, [&](auto tag) -> absl::Status {
+    using Index = typename decltype(tag)::type;
+    return ForEach(
+        context, numel,
+        Resampled<S, Index>{axes[0], axes[1], Division<Index>(axes[0].size),
+                            Division<Index>(axes[1].size), in[d], in[d + 1],
+                            from, output.as<S>()});
+  });
+}
 
 absl::Status Resample(KernelContext& context, const Attrs& attrs,
                       const TensorView& input, const TensorView& output,
                       bool adjoint) {
-  const Dims &in = input.spec->shape, &out = output.spec->shape;
   if (output.spec->numel() == 0) return absl::OkStatus();
   ContiguousOperands<1> operand;
   absl::Status s = operand.MakeOne(context, 0, input, output.spec->dtype);
   if (!s.ok()) return s;
-  const size_t d = in.size() - 2;
-  return DispatchFloat(output.spec->dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    DeviceAxis<T> axes[2];
-    for (int i = 0; i < 2; ++i) {
-      absl::Status made = UploadAxis(
-          context, ResampleAxisOf<T>(attrs, i, in[d + i], out[d + i], adjoint),
-          &axes[i]);
-      if (!made.ok()) return made;
-    }
-    return ForEach(context, output.spec->numel(),
-                   Resampled<T>{axes[0], axes[1], in[d], in[d + 1],
-                                operand.as<T>(0), output.as<T>()});
+  return DispatchStoredFloat(output.spec->dtype, [&](auto tag) -> absl::Status {
+    using S = typename decltype(tag)::type;
+    return ResampleAs<S>(context, attrs, input.spec->shape, operand.as<S>(0),
+                         output, adjoint);
   });
 }
 
