@@ -79,39 +79,52 @@ struct ApplyToPlanes {
   }
 };
 
-// Rows of a thread, for which it reads the terms once.
+// Rows of a thread, for which it reads the terms once, and those of them that
+// it loads before it stores the first.
 inline constexpr int kTermRows = 8;
+inline constexpr int kLoadedRows = 4;
 
-template <TermsOf kOf, typename S, int kWidth>
+template <TermsOf kOf, typename S, int kWidth, typename Index>
 struct ApplyToColumns {
   using T = ComputeOf<S>;
 
   TermsCall<kOf, S> call;
-  int64_t batch, channels;
+  Index batch, channels;
+  Division<Index> packs;  // by those of a row
 
   HOLDFAST_HD void operator()(int64_t item) const {
-    const int64_t packs = channels / kWidth, block = item / packs;
-    const int64_t channel = (item - block * packs) * kWidth;
+    const auto at = packs.Split(static_cast<Index>(item));
+    const Index channel = at.rest * kWidth, first = at.quotient * kTermRows;
     ChannelTerms<T> t[kWidth];
     HOLDFAST_UNROLL
     for (int c = 0; c < kWidth; ++c) t[c] = LoadTerms(call.terms, channel + c);
-    const int64_t first = block * kTermRows;
-    const int64_t rows = batch - first;
-    const int64_t at = first * channels + channel;
     HOLDFAST_UNROLL
-    for (int r = 0; r < kTermRows; ++r) {
-      if (r < rows) ApplyRow(t, at + r * channels);
+    for (int r = 0; r < kTermRows; r += kLoadedRows) {
+      ApplyToRows(t, channel, first + r);
     }
   }
 
-  HOLDFAST_HD void ApplyRow(const ChannelTerms<T> (&t)[kWidth],
-                            int64_t at) const {
-    T x[kWidth], g[kWidth] = {};
-    LoadPack<kWidth>(call.x + at, x);
-    if (kOf == TermsOf::kBoth) LoadPack<kWidth>(call.g + at, g);
+  HOLDFAST_HD void ApplyToRows(const ChannelTerms<T> (&t)[kWidth],
+                               Index channel, Index row) const {
+    T x[kLoadedRows][kWidth], g[kLoadedRows][kWidth] = {};
+    const Index at = row * channels + channel;
     HOLDFAST_UNROLL
-    for (int c = 0; c < kWidth; ++c) x[c] = Applied<kOf>(t[c], g[c], x[c]);
-    StorePack<kWidth>(call.out + at, x);
+    for (int r = 0; r < kLoadedRows; ++r) {
+      if (row + r >= batch) continue;
+      LoadPack<kWidth>(call.x + (at + r * channels), x[r]);
+      if (kOf == TermsOf::kBoth) {
+        LoadPack<kWidth>(call.g + (at + r * channels), g[r]);
+      }
+    }
+    HOLDFAST_UNROLL
+    for (int r = 0; r < kLoadedRows; ++r) {
+      if (row + r >= batch) continue;
+      HOLDFAST_UNROLL
+      for (int c = 0; c < kWidth; ++c) {
+        x[r][c] = Applied<kOf>(t[c], g[r][c], x[r][c]);
+      }
+      StorePack<kWidth>(call.out + (at + r * channels), x[r]);
+    }
   }
 };
 
@@ -124,12 +137,15 @@ absl::Status ApplyTermsToPlanes(KernelContext& context, const PlaneLayout& l,
                      Division<Index>(l.channels)});
 }
 
-template <TermsOf kOf, typename S, int kWidth>
+template <TermsOf kOf, typename S, int kWidth, typename Index>
 absl::Status ApplyTermsToColumns(KernelContext& context, const PlaneLayout& l,
                                  const TermsCall<kOf, S>& call) {
   const int64_t blocks = (l.batch + kTermRows - 1) / kTermRows;
-  return ForEach(context, blocks * (l.channels / kWidth),
-                 ApplyToColumns<kOf, S, kWidth>{call, l.batch, l.channels});
+  return ForEach(
+      context, blocks * (l.channels / kWidth),
+      ApplyToColumns<kOf, S, kWidth, Index>{
+          call, static_cast<Index>(l.batch), static_cast<Index>(l.channels),
+          Division<Index>(l.channels / kWidth)});
 }
 
 template <TermsOf kOf, typename S>
@@ -140,15 +156,19 @@ absl::Status ApplyTerms(KernelContext& context, const PlaneLayout& l,
   const bool fits =
       PacksFit<S>(columns ? kColumn : kPlane, columns ? l.channels : l.inner,
                   {call.g, call.x, call.out});
-  if (columns) {
-    return fits ? ApplyTermsToColumns<kOf, S, kColumn>(context, l, call)
-                : ApplyTermsToColumns<kOf, S, 1>(context, l, call);
-  }
-  return DispatchIndex(l.numel(), [&](auto tag) -> absl::Status {
-    using Index = typename decltype(tag)::type;
-    return fits ? ApplyTermsToPlanes<kOf, S, kPlane, Index>(context, l, call)
-                : ApplyTermsToPlanes<kOf, S, 1, Index>(context, l, call);
-  });
+  // Of the last rows' places some are past the end.
+  return DispatchIndex(
+      l.numel() + kTermRows * l.channels, [&](auto tag) -> absl::Status {
+        using Index = typename decltype(tag)::type;
+        if (columns) {
+          return fits ? ApplyTermsToColumns<kOf, S, kColumn, Index>(context, l,
+                                                                    call)
+                      : ApplyTermsToColumns<kOf, S, 1, Index>(context, l, call);
+        }
+        return fits
+                   ? ApplyTermsToPlanes<kOf, S, kPlane, Index>(context, l, call)
+                   : ApplyTermsToPlanes<kOf, S, 1, Index>(context, l, call);
+      });
 }
 
 }  // namespace holdfast

@@ -78,6 +78,8 @@ HOLDFAST_HD void LoadWords(void* to, const void* from) {
 #endif
 }
 
+// The compiler makes four stores of a uint4's where it knows too much about
+// them, but for this instruction.
 template <int kBytes>
 HOLDFAST_HD void StoreWords(void* to, const void* from) {
 #if defined(__CUDA_ARCH__)
@@ -86,7 +88,7 @@ HOLDFAST_HD void StoreWords(void* to, const void* from) {
   Word words[kWords];
   memcpy(words, from, kBytes);
   HOLDFAST_UNROLL
-  for (int i = 0; i < kWords; ++i) static_cast<Word*>(to)[i] = words[i];
+  for (int i = 0; i < kWords; ++i) __stcg(static_cast<Word*>(to) + i, words[i]);
 #else
   std::memcpy(to, from, kBytes);
 #endif

@@ -270,14 +270,15 @@ void CheckPlanesApplied(const PlaneLayout& l, int offset) {
   });
 }
 
-template <int kWidth>
+template <int kWidth, typename Index>
 void CheckColumnsApplied(const PlaneLayout& l, int offset) {
   const int64_t blocks = (l.batch + kTermRows - 1) / kTermRows;
-  CheckApplied(l, offset, blocks * (l.channels / kWidth),
-               [&](auto call, int64_t item) {
-                 ApplyToColumns<TermsOf::kBoth, float, kWidth>{
-                     call, l.batch, l.channels}(item);
-               });
+  CheckApplied(
+      l, offset, blocks * (l.channels / kWidth), [&](auto call, int64_t item) {
+        ApplyToColumns<TermsOf::kBoth, float, kWidth, Index>{
+            call, static_cast<Index>(l.batch), static_cast<Index>(l.channels),
+            Division<Index>(l.channels / kWidth)}(item);
+      });
 }
 
 TEST(ApplyTermsTest, EachElementHasItsChannelsTerms) {
@@ -289,8 +290,9 @@ TEST(ApplyTermsTest, EachElementHasItsChannelsTerms) {
         CheckPlanesApplied<1, uint32_t>({batch, channels, inner}, 1);
       }
     }
-    CheckColumnsApplied<4>({batch, 36, 1}, 0);
-    CheckColumnsApplied<1>({batch, 33, 1}, 1);
+    CheckColumnsApplied<4, uint32_t>({batch, 36, 1}, 0);
+    CheckColumnsApplied<1, uint32_t>({batch, 33, 1}, 1);
+    CheckColumnsApplied<1, int64_t>({batch, 33, 1}, 1);
   }
 }
 
