@@ -56,11 +56,11 @@ absl::Status BatchNorm(KernelContext& context, const PlaneLayout& l, const S* x,
     });
   } else {
     const double count = static_cast<double>(l.count());
-    s = SumPlanes(context, l, MomentsOfChannel<S>{{x}},
-                  [=] HOLDFAST_LAMBDA(int64_t c, Moments m) {
-                    terms.Write(c, static_cast<T>(m.mean),
-                                static_cast<T>(m.squares / count));
-                  });
+    s = SumChannels(context, l, MomentsOfChannel<S>{{x}},
+                    [=] HOLDFAST_LAMBDA(int64_t c, Moments m) {
+                      terms.Write(c, static_cast<T>(m.mean),
+                                  static_cast<T>(m.squares / count));
+                    });
   }
   if (!s.ok()) return s;
   return ApplyTerms<TermsOf::kX, S>(context, l, {terms.terms, nullptr, x, out});
@@ -122,7 +122,7 @@ template <typename S>
 absl::Status BatchNormBackward(KernelContext& context, const PlaneLayout& l,
                                const S* g, const S* x,
                                const BackwardTerms<S>& terms, S* out) {
-  absl::Status s = SumPlanes(
+  absl::Status s = SumChannels(
       context, l, GradientSums<S>(g, x, terms.means),
       [=] HOLDFAST_LAMBDA(int64_t c, TwoSums sums) { terms.Write(c, sums); });
   if (!s.ok()) return s;

@@ -152,7 +152,7 @@ template <TermsOf kOf, typename S>
 absl::Status ApplyTerms(KernelContext& context, const PlaneLayout& l,
                         const TermsCall<kOf, S>& call) {
   constexpr int kPlane = kPackWidth<S>, kColumn = kColumnWidth<S>;
-  const bool columns = l.inner == 1 && l.channels >= kWarp;
+  const bool columns = AreColumns(l);
   const bool fits =
       PacksFit<S>(columns ? kColumn : kPlane, columns ? l.channels : l.inner,
                   {call.g, call.x, call.out});

@@ -104,12 +104,12 @@ struct NormalisePack {
   }
 };
 
-template <typename S>
+template <typename S, typename Index>
 absl::Status LongRowStatistics(KernelContext& context, const GroupLayout& l,
                                const NormCall<S>& call, ComputeOf<S>* terms) {
   using T = ComputeOf<S>;
   const double n = static_cast<double>(l.row());
-  return SumPlanes(
+  return SumPlanes<Index>(
       context, {1, l.rows, l.row()}, MomentsOfChannel<S>{{call.x}},
       [=] HOLDFAST_LAMBDA(int64_t r, Moments m) {
         const double squares =
@@ -146,10 +146,10 @@ absl::Status GroupNorm(KernelContext& context, const GroupLayout& l,
   }
   T* const terms = ScratchOf<T>(context, 2 * l.rows);
   if (terms == nullptr) return NoScratch();
-  absl::Status s = LongRowStatistics(context, l, call, terms);
-  if (!s.ok()) return s;
   return DispatchIndex(l.numel(), [&](auto tag) -> absl::Status {
     using Index = typename decltype(tag)::type;
+    absl::Status s = LongRowStatistics<S, Index>(context, l, call, terms);
+    if (!s.ok()) return s;
     return DispatchRows<S>(l, fits, [&](auto width, auto along) {
       return NormalisePacks<S, width(), along(), Index>(context, l, call,
                                                         terms);

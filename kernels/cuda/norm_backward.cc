@@ -143,11 +143,11 @@ absl::Status LongRowTerms(KernelContext& context, const GroupLayout& l,
                           const GradCall<S>& call, ComputeOf<S>* terms) {
   using T = ComputeOf<S>;
   const double n = static_cast<double>(l.row());
-  return SumPlanes(context, {1, l.rows, l.row()},
-                   LongRowSums<S, kAlong, Index>(call, l),
-                   [=] HOLDFAST_LAMBDA(int64_t r, TwoSums sums) {
-                     StoreTerms<T>(terms, r, call.RowTerms(r, n, sums));
-                   });
+  return SumPlanes<Index>(context, {1, l.rows, l.row()},
+                          LongRowSums<S, kAlong, Index>(call, l),
+                          [=] HOLDFAST_LAMBDA(int64_t r, TwoSums sums) {
+                            StoreTerms<T>(terms, r, call.RowTerms(r, n, sums));
+                          });
 }
 
 template <typename S, int kWidth, bool kAlong, typename Index>
@@ -212,17 +212,26 @@ struct FactorSums : SumsOfTwo<S> {
   }
 };
 
-template <typename S, bool kOneGroup>
+template <typename S>
+struct StoreFactorGradients {
+  S *weight_grad, *bias_grad;
+
+  HOLDFAST_HD void operator()(int64_t c, TwoSums sums) const {
+    using T = ComputeOf<S>;
+    bias_grad[c] = Convert<S>(static_cast<T>(sums.first));
+    weight_grad[c] = Convert<S>(static_cast<T>(sums.second));
+  }
+};
+
+template <typename S>
 absl::Status FactorGradients(KernelContext& context, const GroupLayout& l,
                              const GradCall<S>& call) {
-  using T = ComputeOf<S>;
-  return SumPlanes(context, {l.rows / l.groups, l.all(), l.inner},
-                   FactorSums<S, kOneGroup>(call, l),
-                   [=] HOLDFAST_LAMBDA(int64_t c, TwoSums sums) {
-                     call.bias_grad[c] = Convert<S>(static_cast<T>(sums.first));
-                     call.weight_grad[c] =
-                         Convert<S>(static_cast<T>(sums.second));
-                   });
+  const PlaneLayout planes = {l.rows / l.groups, l.all(), l.inner};
+  const StoreFactorGradients<S> store = {call.weight_grad, call.bias_grad};
+  if (AreColumns(planes) && l.groups == 1) {
+    return SumColumns(context, planes, FactorSums<S, true>(call, l), store);
+  }
+  return SumChannels(context, planes, FactorSums<S, false>(call, l), store);
 }
 
 }  // namespace
@@ -240,9 +249,7 @@ HOLDFAST_CUDA_KERNEL(group_norm_backward) {
         in.as<S>(3),        in.as<S>(4),        attrs.Bool("center"),
         outputs[0].as<S>(), outputs[1].as<S>(), outputs[2].as<S>()};
     absl::Status status = InputGradient<S>(context, l, call);
-    if (!status.ok()) return status;
-    return l.groups == 1 ? FactorGradients<S, true>(context, l, call)
-                         : FactorGradients<S, false>(context, l, call);
+    return status.ok() ? FactorGradients<S>(context, l, call) : status;
   });
 }
 

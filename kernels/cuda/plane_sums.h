@@ -269,38 +269,66 @@ bool BodyFits(const Body& body, int width, int64_t row) {
   return true;
 }
 
-// write(channel, sums) for every channel; of nothing: Body::Init().
-template <typename Body, typename Write>
-absl::Status SumPlanes(KernelContext& context, const PlaneLayout& l,
-                       const Body& body, Write write) {
-  using S = typename Body::Stored;
+// sum(take) by the plan's segments, and their combination if there are several.
+template <typename Body, typename Write, typename Sum>
+absl::Status SumSegments(KernelContext& context, const PlaneLayout& l,
+                         const PlanePlan& plan, Write write, Sum sum) {
   using Acc = typename Body::Acc;
-  using Take = SegmentSums<Acc, Write>;
-  constexpr int kPlane = kPackWidth<S>, kColumn = kColumnWidth<S>;
-  const bool columns = l.inner == 1 && l.channels >= kWarp;
-  const int full = columns ? kColumn : kPlane;
-  const bool fits = BodyFits(body, full, columns ? l.channels : l.inner);
-  const PlanePlan plan = PlanPlanes(l, columns, fits ? full : 1);
-  Take take = {nullptr, l.channels, write};
+  SegmentSums<Acc, Write> take = {nullptr, l.channels, write};
   if (plan.segments > 1) {
     take.partial = ScratchOf<Acc>(context, l.channels * plan.segments);
     if (take.partial == nullptr) return NoScratch();
   }
-  absl::Status s;
-  if (columns) {
-    s = fits ? SumOverColumns<Body, kColumn>(context, l, plan, body, take)
-             : SumOverColumns<Body, 1>(context, l, plan, body, take);
-  } else {
-    s = DispatchIndex(l.numel(), [&](auto tag) -> absl::Status {
-      using Index = typename decltype(tag)::type;
-      return fits ? SumOverPlanes<Body, kPlane, Index>(context, l, plan, body,
-                                                       take)
-                  : SumOverPlanes<Body, 1, Index>(context, l, plan, body, take);
-    });
-  }
+  absl::Status s = sum(take);
   if (!s.ok() || plan.segments == 1) return s;
   return CombineSegments<Body>(context, l.channels, plan.segments, take.partial,
                                write);
+}
+
+// write(channel, sums) for every channel; of nothing: Body::Init(). `Index` is
+// DispatchIndex's for the tensor.
+template <typename Index, typename Body, typename Write>
+absl::Status SumPlanes(KernelContext& context, const PlaneLayout& l,
+                       const Body& body, Write write) {
+  constexpr int kFull = kPackWidth<typename Body::Stored>;
+  const bool fits = BodyFits(body, kFull, l.inner);
+  const PlanePlan plan = PlanPlanes(l, /*columns=*/false, fits ? kFull : 1);
+  return SumSegments<Body>(context, l, plan, write,
+                           [&](auto take) -> absl::Status {
+                             return fits ? SumOverPlanes<Body, kFull, Index>(
+                                               context, l, plan, body, take)
+                                         : SumOverPlanes<Body, 1, Index>(
+                                               context, l, plan, body, take);
+                           });
+}
+
+// Channels beside each other in memory, enough for neighbouring threads.
+inline bool AreColumns(const PlaneLayout& l) {
+  return l.inner == 1 && l.channels >= kWarp;
+}
+
+// The same. REQUIRES: AreColumns.
+template <typename Body, typename Write>
+absl::Status SumColumns(KernelContext& context, const PlaneLayout& l,
+                        const Body& body, Write write) {
+  constexpr int kFull = kColumnWidth<typename Body::Stored>;
+  const bool fits = BodyFits(body, kFull, l.channels);
+  const PlanePlan plan = PlanPlanes(l, /*columns=*/true, fits ? kFull : 1);
+  return SumSegments<Body>(
+      context, l, plan, write, [&](auto take) -> absl::Status {
+        return fits ? SumOverColumns<Body, kFull>(context, l, plan, body, take)
+                    : SumOverColumns<Body, 1>(context, l, plan, body, take);
+      });
+}
+
+template <typename Body, typename Write>
+absl::Status SumChannels(KernelContext& context, const PlaneLayout& l,
+                         const Body& body, Write write) {
+  if (AreColumns(l)) return SumColumns(context, l, body, write);
+  return DispatchIndex(l.numel(), [&](auto tag) -> absl::Status {
+    using Index = typename decltype(tag)::type;
+    return SumPlanes<Index>(context, l, body, write);
+  });
 }
 
 }  // namespace holdfast
