@@ -96,8 +96,8 @@ struct RunningSums {
   HOLDFAST_HD TwoSums Result() const { return {first, second}; }
 };
 
-// Bodies of SumChannels (plane_sums.h): the moments of a channel, and what those
-// have in common that add up two products.
+// Bodies of SumChannels (plane_sums.h): the moments of a channel, and what
+// those have in common that add up two products.
 template <typename S>
 struct MomentsOfChannel {
   using Stored = S;
