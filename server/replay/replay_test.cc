@@ -134,6 +134,28 @@ TEST_F(ReplayTest, LongProgramsAreCutAtTheSamePlaces) {
   EXPECT_GE(fake_->replays(), 12u * 2);  // 12, 12 and 6 launches
 }
 
+// As a training loop does: results live on into the next step, and go in another
+// order than they came in.
+TEST_F(ReplayTest, StepsThatKeepResultsGetTheirAddressesAgain) {
+  std::vector<uint64_t> kept;
+  constexpr int kSteps = 60;
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<uint64_t> results;
+    for (int i = 0; i < 9; ++i) {
+      Op(i % 2 == 0 ? OpId::mul : OpId::add, {1, 2}, ++last_);
+      results.push_back(last_);
+    }
+    for (size_t i : {2, 4, 0, 3, 1}) {
+      if (!kept.empty()) Add()->add_release(kept[i]);
+    }
+    for (size_t i : {7, 2, 8, 4}) Add()->add_release(results[i]);
+    kept = {results[1], results[3], results[5], results[0], results[6]};
+    Values(results[1]);
+  }
+  // Two sets of addresses in turn, each launched plainly twice.
+  EXPECT_GE(fake_->replays(), kSteps - 8u);
+}
+
 TEST_F(ReplayTest, WhatCannotBeRecordedIsLaunched) {
   fake_->RefuseToRecord("add");
   const V first = Step(8);
