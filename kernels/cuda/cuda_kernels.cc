@@ -83,7 +83,9 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::special_function,
                              OpId::count_nonzero,
                              OpId::attention,
-                             OpId::attention_backward};
+                             OpId::attention_backward,
+                             OpId::rnn_layer,
+                             OpId::rnn_layer_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=
@@ -102,7 +104,7 @@ bool IsMissing(const OpSchema& op) {
   const KernelTable& table = CudaKernels();
   const int id = static_cast<int>(op.id);
   return table.kernels[id] == nullptr ||
-         (op.has(kDataShape) && table.sizes[id] == nullptr);
+         (op.has_any(kUnknownSizes) && table.sizes[id] == nullptr);
 }
 
 }  // namespace
