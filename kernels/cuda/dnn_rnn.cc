@@ -3,6 +3,7 @@
 #include "kernels/cuda/dnn_rnn.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -101,7 +102,7 @@ bool RnnProblem::InRange() const {
   for (int64_t size : {steps, batch, inputs, hidden}) {
     if (size < 1 || size > kMost) return false;
   }
-  return true;
+  return batch <= kMost / hidden;  // a state's steps are 32-bit, too
 }
 
 std::vector<WeightPart> MergeParts(std::vector<WeightPart> parts) {
@@ -412,13 +413,14 @@ std::vector<cudnnRNNAlgo_t> DnnRecurrent::Algorithms(
 }
 
 DnnRecurrent::Entry& DnnRecurrent::Find(const RnnProblem& p) {
-  if (entries_.size() >= kMostEntries) {
+  const Key key = {p.mode,  p.dtype, p.bias,   p.packed, p.save,
+                   p.steps, p.batch, p.inputs, p.hidden};
+  if (entries_.size() >= kMostEntries && entries_.count(key) == 0) {
     for (auto it = entries_.begin(); it != entries_.end();) {
       it = it->second.refused ? std::next(it) : entries_.erase(it);
     }
   }
-  Entry& entry = entries_[{p.mode, p.dtype, p.bias, p.packed, p.save, p.steps,
-                           p.batch, p.inputs, p.hidden}];
+  Entry& entry = entries_[key];
   Ways& ways = entry.ways[p.tf32];
   if (ways.known || entry.refused) return entry;
   ways.known = true;

@@ -425,6 +425,22 @@ TEST_F(DnnRnnTest, EmptyLayersAreNotCudnns) {
   }
 }
 
+// However many there are, what cuDNN needs for each is made again at most.
+TEST_F(DnnRnnTest, ManySizesDoNotAddUp) {
+  DnnRecurrent library = Library();
+  RnnProblem problem;
+  for (problem.steps = 1; problem.steps <= 5000; ++problem.steps) {
+    ASSERT_TRUE(library.ReserveBytes(problem).has_value());
+  }
+  constexpr int kEach = 2 * (3 + 4);  // of two ways
+  EXPECT_LE(FakeDnnRnn::Get().alive, 4096 * kEach);
+  // The last ones are known still.
+  FakeDnnRnn::Get().described.clear();
+  problem.steps = 5000;
+  ASSERT_TRUE(library.ReserveBytes(problem).has_value());
+  EXPECT_TRUE(FakeDnnRnn::Get().described.empty());
+}
+
 // ---- rows
 
 TEST(RecurrentStepsTest, LengthsAndTurnedRowsOfPackedSequences) {
@@ -511,6 +527,25 @@ TEST_F(CudnnTest, TakesLayersOfEveryTypeAndMode) {
   }
   rnn_.cudnnDestroyRNNDataDescriptor(rows);
   rnn_.cudnnDestroyRNNDescriptor(layer);
+}
+
+// Sizes of a tensor are asked for with room for more.
+TEST_F(CudnnTest, TellsSizesOfTensors) {
+  cudnnTensorDescriptor_t tensor = nullptr;
+  ASSERT_EQ(rnn_.cudnnCreateTensorDescriptor(&tensor), CUDNN_STATUS_SUCCESS);
+  const int sizes[] = {1, 3, 5}, strides[] = {15, 5, 1};
+  ASSERT_EQ(rnn_.cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_HALF, 3, sizes,
+                                            strides),
+            CUDNN_STATUS_SUCCESS);
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  int rank = 0, told[8] = {}, steps[8] = {};
+  EXPECT_EQ(
+      rnn_.cudnnGetTensorNdDescriptor(tensor, 8, &type, &rank, told, steps),
+      CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(type, CUDNN_DATA_HALF);
+  EXPECT_EQ(rank, 3);
+  EXPECT_EQ((std::vector<int>(told, told + 3)), (std::vector<int>{1, 3, 5}));
+  rnn_.cudnnDestroyTensorDescriptor(tensor);
 }
 
 }  // namespace
