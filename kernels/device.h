@@ -112,8 +112,9 @@ class Device {
                               const Attrs& attrs,
                               absl::Span<const TensorView> inputs,
                               absl::Span<const TensorView> outputs) = 0;
-  // The sizes that only the inputs' elements tell (SizesFn, kernels/kernel.h);
-  // waits for them. The op's own Launch follows, and nothing between the two.
+  // The sizes that only the inputs' elements or the device tell (SizesFn,
+  // kernels/kernel.h); waits for elements. The op's own Launch follows, and
+  // nothing of the stream's between the two.
   virtual absl::Status ComputeSizes(StreamId stream, const Attrs& attrs,
                                     absl::Span<const TensorView> inputs,
                                     absl::Span<int64_t> sizes) = 0;

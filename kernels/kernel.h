@@ -65,11 +65,13 @@ using KernelFn = absl::Status (*)(KernelContext& context, const Attrs& attrs,
                                   absl::Span<const TensorView> inputs,
                                   absl::Span<const TensorView> outputs);
 
-// The companion of a kDataShape op's kernel, which runs before it on the same
-// inputs: fills in the sizes that inference left unknown, in the order in which
-// they stand in the outputs' shapes. The elements may change before the kernel
-// runs (a client may share the memory): the kernel must stay inside outputs of
-// these sizes all the same, and write all of them.
+// The companion of the kernel of an op of unknown sizes, which runs before it
+// on the same inputs: fills in the sizes that inference left unknown, in the
+// order in which they stand in the outputs' shapes. The elements may change
+// before the kernel runs (a client may share the memory): the kernel must stay
+// inside outputs of these sizes all the same. A kDataShape op's kernel writes
+// all of them. A kDeviceSized op's companion looks at no element: it may run
+// while launches before it are withheld (server/replay).
 using SizesFn = absl::Status (*)(KernelContext& context, const Attrs& attrs,
                                  absl::Span<const TensorView> inputs,
                                  absl::Span<int64_t> sizes);

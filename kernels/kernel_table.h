@@ -14,7 +14,7 @@ namespace holdfast {
 // (kernels/cpu/cpu_kernels.h); CUDA's comes from its library.
 struct KernelTable {
   KernelFn kernels[kNumOps];
-  SizesFn sizes[kNumOps];  // null but for kDataShape ops
+  SizesFn sizes[kNumOps];  // null but for ops of unknown sizes
 };
 
 }  // namespace holdfast

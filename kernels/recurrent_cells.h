@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step of each recurrent cell for one sample, on h units: forward, and
-// backward from the values that forward saved. `x` are the input's gates, `r`
-// those of the hidden state (W h + b).
+// backward from the values that forward saved. `x` are the input's gates with
+// all biases that can be added to them (FoldedBias), `r` those of the hidden
+// state (W h).
 // Thread-safety: pure functions.
 #ifndef HOLDFAST_KERNELS_RECURRENT_CELLS_H_
 #define HOLDFAST_KERNELS_RECURRENT_CELLS_H_
@@ -30,7 +31,8 @@ HOLDFAST_HD T CellTanh(T x) {
 // state, and go out as those of the state before, less what flows through W.
 template <typename T>
 struct CellStep {
-  const T *x, *r;  // forward
+  const T *x, *r;  // forward; `gates` may be where x is
+  const T* bias;   // forward, GRU: of the hidden part of n
   T *h, *c;        // forward: the state
   T *out, *gates, *cells;
   const T* h_before;  // backward: the state before this step
@@ -39,6 +41,14 @@ struct CellStep {
   T* x_grad;  // gradients of x and r; LSTM and plain cells have one for both
   T* r_grad;
 };
+
+// Element j of the bias that is added to the input's gates. Only a GRU's n has
+// a hidden part that is not a summand of its own.
+template <typename T>
+HOLDFAST_HD T FoldedBias(bool gru, int64_t hidden, const T* bias_ih,
+                         const T* bias_hh, int64_t j) {
+  return gru && j >= 2 * hidden ? bias_ih[j] : bias_ih[j] + bias_hh[j];
+}
 
 // The loop over a sample's units. Cell::Unit(s, j, n) takes unit j of n.
 template <typename T, typename Cell>
@@ -95,7 +105,7 @@ struct GruForward : CellLoop<T, GruForward<T>> {
   static HOLDFAST_HD void Unit(const CellStep<T>& s, int64_t j, int64_t n) {
     const T r = CellSigmoid(s.x[j] + s.r[j]);
     const T z = CellSigmoid(s.x[n + j] + s.r[n + j]);
-    const T hidden = s.r[2 * n + j];
+    const T hidden = s.r[2 * n + j] + s.bias[j];
     const T fresh = CellTanh(s.x[2 * n + j] + r * hidden);
     const T h = fresh + z * (s.h[j] - fresh);
     s.gates[j] = r;

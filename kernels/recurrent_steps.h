@@ -30,6 +30,45 @@ inline RecurrentMode ReadRecurrentMode(const Attrs& attrs) {
                           : RecurrentMode::kTanh;
 }
 
+// Values that the own kernels save of each row: the gates that the gradient
+// needs, and the cells.
+inline int64_t RecurrentGatesSaved(RecurrentMode mode, int64_t hidden) {
+  const bool gated =
+      mode == RecurrentMode::kLstm || mode == RecurrentMode::kGru;
+  return gated ? 4 * hidden : 0;
+}
+
+// Elements of rnn_layer's `reserve` as the own kernels fill it: the gates of
+// all rows, then an LSTM's cells. It is even; what a library fills is odd
+// (kernels/cuda/recurrent.cc).
+inline int64_t RecurrentReserve(RecurrentMode mode, int64_t rows,
+                                int64_t hidden) {
+  const int64_t cells = mode == RecurrentMode::kLstm ? hidden : 0;
+  const int64_t n = rows * (RecurrentGatesSaved(mode, hidden) + cells);
+  return n + n % 2;
+}
+
+// The same of an op's inputs.
+inline int64_t RecurrentReserve(const Attrs& attrs, const TensorSpec& input,
+                                const TensorSpec& h0) {
+  const int64_t rows =
+      input.rank() == 3 ? input.shape[0] * input.shape[1] : input.shape[0];
+  return RecurrentReserve(ReadRecurrentMode(attrs), rows, h0.shape[1]);
+}
+
+// Bits of rnn_layer_backward's `wanted`.
+inline constexpr int64_t kRnnInputGrad = 1, kRnnWeightGrads = 2;
+
+// What the gradient says of a reserve that is not the layer's.
+inline absl::Status CheckReserve(const Attrs& attrs, int64_t wanted,
+                                 const TensorSpec& reserve) {
+  if (reserve.numel() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("[", attrs.schema().name, "] reserve must have the ", wanted,
+                   " elements that rnn_layer saves here with save=True. Got ",
+                   reserve.ToString(), "."));
+}
+
 struct RecurrentSteps {
   RecurrentMode mode = RecurrentMode::kTanh;
   int64_t batch = 0, hidden = 0, gates = 1;
@@ -41,8 +80,11 @@ struct RecurrentSteps {
   int64_t width() const { return gates * hidden; }
   bool lstm() const { return mode == RecurrentMode::kLstm; }
   bool gru() const { return mode == RecurrentMode::kGru; }
-  // Values that forward saves of each row, in `gates`.
-  int64_t saved() const { return lstm() || gru() ? 4 * hidden : 0; }
+  int64_t rows() const {
+    return count() == 0 ? 0 : starts.back() + sizes.back();
+  }
+  // Gates that forward saves of each row.
+  int64_t saved() const { return RecurrentGatesSaved(mode, hidden); }
   // The i-th step to compute, and the one whose state it starts from; -1: the
   // initial state.
   int64_t Step(int64_t i) const { return reverse ? count() - 1 - i : i; }
@@ -56,7 +98,29 @@ struct RecurrentSteps {
     return before < 0 || b >= sizes[before] ? -1 : starts[before] + b;
   }
 
-  // `rows`: input_gates or output. `packed`: how many sizes there are, -1 where
+  // Steps of each sample.
+  std::vector<int32_t> Lengths() const {
+    std::vector<int32_t> lengths(batch, 0);
+    int64_t b = 0;  // samples from here on are over before step t + 1
+    for (int64_t t = count() - 1; t >= 0; --t) {
+      for (; b < sizes[t]; ++b) lengths[b] = static_cast<int32_t>(t + 1);
+    }
+    return lengths;
+  }
+  // For each row the one whose place it has when every sample's steps come in
+  // the opposite order; which is its own inverse.
+  std::vector<int64_t> TurnedRows() const {
+    const std::vector<int32_t> lengths = Lengths();
+    std::vector<int64_t> turned(rows());
+    for (int64_t t = 0; t < count(); ++t) {
+      for (int64_t b = 0; b < sizes[t]; ++b) {
+        turned[starts[t] + b] = starts[lengths[b] - 1 - t] + b;
+      }
+    }
+    return turned;
+  }
+
+  // `rows`: the input. `packed`: how many sizes there are, -1 where
   // every step has the whole batch. size(t) is called once for each t: sizes
   // come from a client.
   template <typename Size>

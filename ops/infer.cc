@@ -175,7 +175,7 @@ absl::Status CheckOutput(const Attrs& attrs, SpecList inputs,
                          const TensorSpec& spec) {
   absl::Status s = CheckDType(attrs, inputs, spec.dtype);
   if (!s.ok()) return s;
-  if (attrs.schema().has(kDataShape)) {
+  if (attrs.schema().has_any(kUnknownSizes)) {
     // The sizes that are known already; the runner checks the rest.
     Dims known = spec.shape;
     std::replace(known.begin(), known.end(), kUnknownSize, int64_t{1});

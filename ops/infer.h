@@ -55,7 +55,7 @@ absl::Status OpErrorAs(absl::StatusCode code, const Attrs& attrs,
 // `inplace`, also checks that the op has an in-place form and that the result
 // fits input 0 (shape equal, dtype castable, no element written twice), and
 // returns input 0's spec with alias 0. Output specs have passed CheckShape,
-// except that those of a kDataShape op may hold kUnknownSize.
+// except that those of ops with kUnknownSizes may hold kUnknownSize.
 absl::Status InferOp(const Attrs& attrs, SpecList inputs, bool inplace,
                      OutputSpecs* out);
 

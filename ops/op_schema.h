@@ -49,7 +49,13 @@ enum OpFlags : uint32_t {
                           // 16-bit floats and narrow integers around it
   kReadsRandomState = 1u << 14,  // the result says where the session's Philox
                                  // stream is; draws nothing
+  kDeviceSized = 1u << 15,  // some output sizes are the device's choice, from
+                            // the inputs' shapes alone: told as kDataShape's,
+                            // but no element is looked at
 };
+
+// Ops whose rule leaves sizes unknown.
+inline constexpr uint32_t kUnknownSizes = kDataShape | kDeviceSized;
 
 enum class ParamKind : uint8_t {
   kTensor,      // Tensor
@@ -101,6 +107,7 @@ struct OpSchema {
   InferFn infer = nullptr;
 
   bool has(OpFlags flag) const { return (flags & flag) != 0; }
+  bool has_any(uint32_t some) const { return (flags & some) != 0; }
 };
 
 // Counters that a kRandom op takes from its stream: one per element of its

@@ -27,8 +27,8 @@ inline constexpr int kMaxRank = 32;
 // Largest byte size of one tensor: far above any memory, far below overflow.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 
-// A size that only the data can tell: in what inference says of the outputs of
-// a kDataShape op, and in no tensor that exists.
+// A size that only the data or the device can tell: in what inference says of
+// the outputs of ops with kUnknownSizes, and in no tensor that exists.
 inline constexpr int64_t kUnknownSize = -1;
 
 // More than any device's number (ops/place_op.h).

@@ -17,6 +17,7 @@ from holdfast.daemon import find_daemon
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs/gpu_results.md"
 HEADING = "## Ops without a CUDA kernel\n"
+UNKNOWN_SIZES = {"data_shape", "device_sized"}
 FAKE_LIBRARY = pathlib.Path(find_daemon()).parent / "libholdfast_fake.so"
 
 
@@ -44,7 +45,7 @@ def missing(library=FAKE_LIBRARY):
         name
         for name, op in needed().items()
         if name not in there
-        or ("data_shape" in op["flags"] and f"{name}_sizes" not in there)
+        or (UNKNOWN_SIZES & set(op["flags"]) and f"{name}_sizes" not in there)
     ]
 
 

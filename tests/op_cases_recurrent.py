@@ -12,9 +12,8 @@ def sigmoid(a):
     return 1 / (1 + np.exp(-a))
 
 
-def cell(mode, x, h, c, w, b):
-    """One step from the input's gates: (h, c)."""
-    r = h @ w.T + b
+def cell(mode, x, r, h, c):
+    """One step from both kinds of gates: (h, c)."""
     if mode in ("tanh", "relu"):
         return (np.tanh(x + r) if mode == "tanh" else np.maximum(x + r, 0)), c
     if mode == "lstm":
@@ -30,17 +29,18 @@ def cell(mode, x, h, c, w, b):
 def reference(mode, reverse, sizes=None):
     """All outputs, then the last state."""
 
-    def run(x, h, w, b, c=None):
+    def run(x, h, w_ih, w_hh, b_ih, b_hh, c=None):
         counts = [h.shape[0]] * len(x) if sizes is None else sizes
         rows = np.cumsum([0] + counts)
-        data = x.reshape(-1, x.shape[-1])
+        gates = x.reshape(-1, x.shape[-1]) @ w_ih.T + b_ih
         h, c = h.copy(), np.zeros_like(h) if c is None else c.copy()
-        out = np.zeros((len(data), h.shape[1]))
+        out = np.zeros((len(gates), h.shape[1]))
         order = range(len(counts))
         for t in reversed(order) if reverse else order:
             live = counts[t]
             at = slice(rows[t], rows[t] + live)
-            h[:live], c[:live] = cell(mode, data[at], h[:live], c[:live], w, b)
+            r = h[:live] @ w_hh.T + b_hh
+            h[:live], c[:live] = cell(mode, gates[at], r, h[:live], c[:live])
             out[at] = h[:live]
         return np.concatenate([out, h, c] if mode == "lstm" else [out, h])
 
@@ -48,9 +48,11 @@ def reference(mode, reverse, sizes=None):
 
 
 def ours(mode, reverse, sizes=None):
-    def run(hf, x, h, w, b, c=None):
+    def run(hf, x, h, w_ih, w_hh, b_ih, b_hh, c=None):
         counts = None if sizes is None else hf.tensor(sizes)
-        result = hf._C.ops.rnn_layer(x, counts, h, c, w, b, mode, reverse)
+        result = hf._C.ops.rnn_layer(
+            x, counts, h, c, w_ih, w_hh, b_ih, b_hh, mode, reverse, True
+        )
         out = result[0].reshape(-1, h.shape[1])
         states = result[1:3] if mode == "lstm" else result[1:2]
         return hf.cat([out, *states])
@@ -68,9 +70,11 @@ for mode, gates in GATES.items():
                 "rnn_layer",
                 ours(mode, reverse, sizes),
                 reference(mode, reverse, sizes),
-                rows + (gates * 2,),
+                rows + (3,),
                 (3, 2),
+                (gates * 2, 3),
                 (gates * 2, 2),
+                (gates * 2,),
                 (gates * 2,),
                 *state,
                 label=f" {mode} reverse={reverse}",
@@ -78,26 +82,29 @@ for mode, gates in GATES.items():
             )
 
 
-def layer_backward(hf, g, x, h, w):
-    """The gradient of the input's gates."""
-    out, _, _, gates, cells = hf._C.ops.rnn_layer(
-        x, None, h, None, w, None, "tanh", False
+def layer_backward(hf, g, x, h, w_ih, w_hh):
+    """The gradients of the input and of the weights."""
+    layer = (x, None, h, None, w_ih, w_hh, None, None)
+    out, _, _, reserve = hf._C.ops.rnn_layer(*layer, "tanh", False, True)
+    grads = hf._C.ops.rnn_layer_backward(
+        g, None, None, *layer, out, reserve, "tanh", False, 3
     )
-    return hf._C.ops.rnn_layer_backward(
-        g, None, None, None, h, None, w, out, gates, cells, "tanh", False
-    )[0]
+    return hf.cat([grads[i].flatten() for i in (0, 3, 4)])
 
 
-def layer_backward_reference(g, x, h, w):
+def layer_backward_reference(g, x, h, w_ih, w_hh):
     states = [h]
     for step in x:
-        states.append(np.tanh(step + states[-1] @ w.T))
+        states.append(np.tanh(step @ w_ih.T + states[-1] @ w_hh.T))
     grads, dh = [], np.zeros_like(h)
+    d_ih, d_hh = np.zeros_like(w_ih), np.zeros_like(w_hh)
     for t in reversed(range(len(x))):
         da = (dh + g[t]) * (1 - states[t + 1] ** 2)
-        grads.insert(0, da)
-        dh = da @ w
-    return np.stack(grads)
+        grads.insert(0, da @ w_ih)
+        d_ih += da.T @ x[t]
+        d_hh += da.T @ states[t]
+        dh = da @ w_hh
+    return np.concatenate([a.ravel() for a in (*grads, d_ih, d_hh)])
 
 
 case(
@@ -105,8 +112,9 @@ case(
     layer_backward,
     layer_backward_reference,
     (4, 3, 2),
-    (4, 3, 2),
+    (4, 3, 3),
     (3, 2),
+    (2, 3),
     (2, 2),
     grad=(),
 )

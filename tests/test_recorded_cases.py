@@ -152,3 +152,22 @@ def test_recordings_and_chains_took_part(recording, plain):
         equal_bits(repeated(recording, chain, forward), repeated(plain, chain, forward))
     assert min(counts(recording)) > 0
     assert counts(plain) == (0, 0)
+
+
+def test_layers_of_the_devices_sizes_are_replayed(recording, plain):
+    """Nothing but recurrent layers, whose reserve's size only the device knows."""
+    case = next(c for c in CASES if c.op == "rnn_layer" and "lstm" in c.name)
+
+    def layer(case, tensors):
+        x, *state_and_weights = tensors
+        h, w_ih, w_hh, b_ih, b_hh, c = state_and_weights
+        return holdfast._C.ops.rnn_layer(
+            x, None, h, c, w_ih, w_hh, b_ih, b_hh, "lstm", False, True
+        )
+
+    before = now = counts(recording)[0]
+    deadline = time.monotonic() + 60
+    while now == before and time.monotonic() < deadline:
+        equal_bits(repeated(recording, case, layer), repeated(plain, case, layer))
+        now = counts(recording)[0]
+    assert now > before

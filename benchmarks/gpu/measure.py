@@ -112,6 +112,28 @@ def programs():
             setup = functools.partial(attention, dtype=dtype, backward=backward)
             yield name, setup, 10, None
 
+    def recurrent(t, device, kind, dtype, backward):
+        layer = getattr(t.nn, kind)(512, 512, bidirectional=True)
+        layer.to(device, getattr(t, dtype)).requires_grad_(backward)
+        x = t.ones(100, 64, 512, device=device, dtype=getattr(t, dtype))
+        inputs = [x.requires_grad_(backward), *layer.parameters()]
+        grad = t.ones(100, 64, 1024, device=device, dtype=getattr(t, dtype))
+
+        def step():
+            out = layer(x)[0]
+            return t.autograd.grad(out, inputs, grad) if backward else out
+
+        return step
+
+    for kind in ("LSTM", "GRU"):
+        for dtype in ("float32", "float16"):
+            for backward in (False, True):
+                name = f"{kind} {dtype} [100,64,512]" + " and gradient" * backward
+                setup = functools.partial(
+                    recurrent, kind=kind, dtype=dtype, backward=backward
+                )
+                yield name, setup, 10, None
+
     def training(t, device):
         F = t.nn.functional
         layers = [t.nn.Linear(1024, 1024).to(device) for _ in range(8)]

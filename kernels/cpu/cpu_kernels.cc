@@ -21,7 +21,7 @@ constexpr KernelFn Pick(F pick) {
   }
 }
 
-// The same for companions, which only kDataShape ops have.
+// The same for companions, which only ops of unknown sizes have.
 template <bool kHasSizes, typename F>
 constexpr SizesFn PickSizes(F pick) {
   if constexpr (kHasSizes) {
@@ -42,7 +42,7 @@ const KernelTable& CpuKernels() {
                                     },
                                     {
 #define OP(name, signature, infer, flags, since, doc) \
-  PickSizes<(((flags)&kDataShape) != 0)>(             \
+  PickSizes<(((flags)&kUnknownSizes) != 0)>(          \
       [](auto) -> SizesFn { return &Cpu_##name##_sizes; }),
 #include "ops/ops.def"
 #undef OP

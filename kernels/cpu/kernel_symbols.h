@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declares Cpu_<op>, and Cpu_<op>_sizes for kDataShape ops, for every row of
-// the op table, for the kernel table and tests. Kernels themselves do without
-// (see cpu_kernels.h).
+// Declares Cpu_<op>, and Cpu_<op>_sizes for ops of unknown sizes, for every row
+// of the op table, for the kernel table and tests. Kernels themselves do
+// without (see cpu_kernels.h).
 #ifndef HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_
 #define HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_
 

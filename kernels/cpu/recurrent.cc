@@ -19,9 +19,13 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/recurrent_cells.h"
 #include "kernels/recurrent_steps.h"
+#include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
+
+HOLDFAST_CPU_KERNEL(linear);  // kernels/cpu/matmul.cc
+
 namespace {
 
 // batch_sizes comes from a client, which may write it meanwhile.
@@ -80,13 +84,13 @@ int64_t SampleGrain(const RecurrentSteps& s) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, s.width()));
 }
 
-// Contiguous forms of the tensors that are there.
+// Contiguous forms of the tensors that are there, from number `first` on.
 template <size_t kCount>
 absl::Status Contiguous(KernelContext& context, DType type,
-                        absl::Span<const TensorView> inputs,
+                        absl::Span<const TensorView> inputs, size_t first,
                         TensorSpec (&specs)[kCount],
                         TensorView (&views)[kCount]) {
-  for (size_t i = 0; i < kCount; ++i) {
+  for (size_t i = first; i < kCount; ++i) {
     if (!inputs[i].present() || inputs[i].spec->dtype != type) continue;
     absl::Status s =
         MakeContiguous(context, inputs[i], type, &specs[i], &views[i]);
@@ -95,148 +99,249 @@ absl::Status Contiguous(KernelContext& context, DType type,
   return absl::OkStatus();
 }
 
+// All rows of the input through one linear map, as `linear` does it.
+template <typename T>
+absl::Status InputGates(KernelContext& context, const RecurrentSteps& s,
+                        const TensorView& input, const TensorView& weight,
+                        const T* bias, T* gates) {
+  static const Attrs attrs(&GetOp(OpId::linear));
+  constexpr DType kType = kDTypeOf<T>;
+  Dims shape(input.spec->shape.begin(), input.spec->shape.end());
+  shape.back() = s.width();
+  const TensorSpec bias_spec = ContiguousSpec(kType, {s.width()});
+  const TensorSpec gates_spec = ContiguousSpec(kType, shape);
+  const TensorView inputs[] = {
+      input, weight,
+      bias == nullptr ? TensorView()
+                      : TensorView{const_cast<T*>(bias), &bias_spec}};
+  const TensorView output{gates, &gates_spec};
+  return Cpu_linear(context, attrs, inputs, {&output, 1});
+}
+
+// Where forward puts what it saves, and what it needs meanwhile.
+template <typename T>
+struct ForwardMemory {
+  T *input_gates, *hidden_gates;
+  T *bias, *hidden_bias;  // bias: null without biases
+  // A step's place: the reserve, or, where nothing is saved, always the same.
+  T *gates, *cells;
+  bool save;
+
+  bool Make(KernelContext& context, const RecurrentSteps& s, bool biases,
+            const TensorView& reserve) {
+    save = reserve.spec->numel() > 0;
+    // An LSTM's gates take the place of what they are computed from.
+    const bool over = save && s.lstm();
+    const int64_t input = over ? 0 : s.rows() * s.width();
+    const int64_t hidden = s.batch * s.width();
+    const int64_t step = save ? 0 : s.batch * (s.saved() + s.hidden);
+    T* const scratch = static_cast<T*>(context.Scratch(
+        (input + hidden + s.width() + s.hidden + step + 1) * sizeof(T)));
+    if (scratch == nullptr) return false;
+    hidden_gates = scratch + input;
+    bias = biases ? hidden_gates + hidden : nullptr;
+    hidden_bias = hidden_gates + hidden + s.width();
+    gates = save ? reserve.as<T>() : hidden_bias + s.hidden;
+    cells = gates + (save ? s.rows() : s.batch) * s.saved();
+    input_gates = over ? gates : scratch;
+    return true;
+  }
+  void FoldBiases(const RecurrentSteps& s, const T* ih, const T* hh) {
+    for (int64_t j = 0; bias != nullptr && j < s.width(); ++j) {
+      bias[j] = FoldedBias(s.gru(), s.hidden, ih, hh, j);
+    }
+    for (int64_t j = 0; j < s.hidden; ++j) {
+      hidden_bias[j] = s.gru() && bias != nullptr ? hh[2 * s.hidden + j] : T(0);
+    }
+  }
+};
+
+template <typename T>
+absl::Status Layer(KernelContext& context, const Attrs& attrs,
+                   const RecurrentSteps& s, absl::Span<const TensorView> inputs,
+                   const TensorView (&views)[8],
+                   absl::Span<const TensorView> outputs) {
+  const int64_t h = s.hidden, width = s.width(), saved = s.saved();
+  const bool lstm = s.lstm();
+  T* const state = outputs[1].as<T>();
+  T* const cell = lstm ? outputs[2].as<T>() : nullptr;
+  std::copy_n(views[2].as<T>(), s.batch * h, state);
+  if (lstm) std::copy_n(views[3].as<T>(), s.batch * h, cell);
+  ForwardMemory<T> memory;
+  Product<T> product{{context}};
+  if (!memory.Make(context, s, views[6].present(), outputs[3]) ||
+      !Prepare(context, &product, width, h)) {
+    return NoMemory(attrs);
+  }
+  memory.FoldBiases(s, views[6].as<T>(), views[7].as<T>());
+  absl::Status status = InputGates<T>(context, s, inputs[0], inputs[4],
+                                      memory.bias, memory.input_gates);
+  if (!status.ok()) return status;
+  for (int64_t i = 0; i < s.count(); ++i) {
+    const int64_t t = s.Step(i), size = s.sizes[t];
+    product.Run(false, true, size, width, h, state, views[5].as<T>(), false,
+                memory.hidden_gates);
+    ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
+      for (; b < end; ++b) {
+        const int64_t row = s.starts[t] + b, place = memory.save ? row : b;
+        CellStep<T> step = {};
+        step.x = memory.input_gates + row * width;
+        step.r = memory.hidden_gates + b * width;
+        step.bias = memory.hidden_bias;
+        step.h = state + b * h;
+        step.c = lstm ? cell + b * h : nullptr;
+        step.out = outputs[0].as<T>() + row * h;
+        step.gates = memory.gates + place * saved;
+        step.cells = memory.cells + place * h;
+        Forward<T>(s.mode, &step, h);
+      }
+    });
+  }
+  return absl::OkStatus();
+}
+
+// sums[j] = the sum of column j.
+template <typename T>
+void SumColumns(const KernelContext& context, const T* from, int64_t rows,
+                int64_t columns, T* sums) {
+  ParallelFor(context, columns, 64, [&](int64_t j, int64_t end) {
+    std::vector<double> sum(end - j);
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* const values = from + row * columns + j;
+      for (int64_t i = 0; i < end - j; ++i) sum[i] += values[i];
+    }
+    for (int64_t i = 0; i < end - j; ++i) sums[j + i] = static_cast<T>(sum[i]);
+  });
+}
+
+// Indices of rnn_layer_backward's inputs, from those of the layer's on.
+constexpr int kLayer = 3, kOutput = 11, kReserve = 12;
+
+template <typename T>
+absl::Status LayerBackward(KernelContext& context, const Attrs& attrs,
+                           const RecurrentSteps& s,
+                           const TensorView (&views)[13],
+                           absl::Span<const TensorView> outputs) {
+  const int64_t h = s.hidden, width = s.width(), rows = s.rows();
+  const int64_t all = s.batch * h, saved = s.saved();
+  const int64_t columns = views[kLayer].spec->shape.back();
+  const bool lstm = s.lstm();
+  T* const hidden_grad = outputs[1].as<T>();
+  T* const cell_grad = lstm ? outputs[2].as<T>() : nullptr;
+  // Gradients of both kinds of gates, and the states before the steps.
+  T* const x_grads = static_cast<T*>(context.Scratch(
+      (rows * (width + h + (s.gru() ? width : 0)) + 1) * sizeof(T)));
+  Product<T> product{{context}};
+  if (x_grads == nullptr || !Prepare(context, &product, std::max(h, columns),
+                                     std::max(width, rows))) {
+    return NoMemory(attrs);
+  }
+  T* const before = x_grads + rows * width;
+  T* const r_grads = s.gru() ? before + rows * h : x_grads;
+  const auto start = [&](const TensorView& grad, T* to) {
+    if (grad.present()) {
+      std::copy_n(grad.as<T>(), all, to);
+    } else {
+      std::fill_n(to, all, T(0));
+    }
+  };
+  start(views[1], hidden_grad);
+  if (lstm) start(views[2], cell_grad);
+  const T* const output = views[kOutput].as<T>();
+  T* const gates = views[kReserve].as<T>();
+  T* const cells = gates + rows * saved;
+  const TensorView &h0 = views[kLayer + 2], &c0 = views[kLayer + 3];
+  for (int64_t i = s.count() - 1; i >= 0; --i) {
+    const int64_t t = s.Step(i), size = s.sizes[t];
+    ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
+      for (; b < end; ++b) {
+        const int64_t row = s.starts[t] + b, last = s.RowBefore(t, b);
+        const T* const from = last < 0 ? h0.as<T>() + b * h : output + last * h;
+        std::copy_n(from, h, before + row * h);
+        if (views[0].present()) {
+          const T* const g = views[0].as<T>() + row * h;
+          for (int64_t j = 0; j < h; ++j) hidden_grad[b * h + j] += g[j];
+        }
+        CellStep<T> step = {};
+        step.out = const_cast<T*>(output) + row * h;
+        step.gates = gates + row * saved;
+        step.hidden_grad = hidden_grad + b * h;
+        step.h_before = before + row * h;
+        step.x_grad = x_grads + row * width;
+        step.r_grad = r_grads + row * width;
+        if (lstm) {
+          step.c_before = last < 0 ? c0.as<T>() + b * h : cells + last * h;
+          step.cells = cells + row * h;
+          step.cell_grad = cell_grad + b * h;
+        }
+        Backward<T>(s.mode, &step, h);
+      }
+    });
+    product.Run(false, false, size, h, width, r_grads + s.starts[t] * width,
+                views[kLayer + 5].as<T>(), true, hidden_grad);
+  }
+  if ((attrs.Int("wanted") & kRnnInputGrad) != 0) {
+    product.Run(false, false, rows, columns, width, x_grads,
+                views[kLayer + 4].as<T>(), false, outputs[0].as<T>());
+  }
+  if ((attrs.Int("wanted") & kRnnWeightGrads) == 0) return absl::OkStatus();
+  product.Run(true, false, width, columns, rows, x_grads, views[kLayer].as<T>(),
+              false, outputs[3].as<T>());
+  product.Run(true, false, width, h, rows, r_grads, before, false,
+              outputs[4].as<T>());
+  if (!views[kLayer + 6].present()) return absl::OkStatus();
+  SumColumns<T>(context, x_grads, rows, width, outputs[5].as<T>());
+  if (s.gru()) {
+    SumColumns<T>(context, r_grads, rows, width, outputs[6].as<T>());
+  } else {
+    std::copy_n(outputs[5].as<T>(), width, outputs[6].as<T>());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+HOLDFAST_CPU_SIZES(rnn_layer) {
+  // None is asked for without `save`.
+  if (!sizes.empty()) {
+    sizes[0] = RecurrentReserve(attrs, *inputs[0].spec, *inputs[2].spec);
+  }
+  return absl::OkStatus();
+}
 
 HOLDFAST_CPU_KERNEL(rnn_layer) {
   const TensorSpec& rows = *inputs[0].spec;
   RecurrentSteps s;
   absl::Status status = ReadSteps(attrs, rows, inputs[1], *inputs[2].spec, &s);
   if (!status.ok()) return status;
-  TensorSpec specs[6];
-  TensorView views[6];
-  status = Contiguous(context, rows.dtype, inputs, specs, views);
+  TensorSpec specs[8];
+  TensorView views[8];
+  status = Contiguous(context, rows.dtype, inputs, 2, specs, views);
   if (!status.ok()) return status;
   return DispatchFloat(rows.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    const int64_t h = s.hidden, width = s.width();
-    const bool lstm = s.lstm();
-    T* state = outputs[1].as<T>();
-    T* cell = lstm ? outputs[2].as<T>() : nullptr;
-    const T* h0 = views[2].as<T>();
-    std::copy(h0, h0 + s.batch * h, state);
-    if (lstm) {
-      std::copy(views[3].as<T>(), views[3].as<T>() + s.batch * h, cell);
-    }
-    T* hidden = static_cast<T*>(
-        context.Scratch(std::max<int64_t>(1, s.batch * width) * sizeof(T)));
-    Product<T> product{{context}};
-    if (hidden == nullptr || !Prepare(context, &product, width, h)) {
-      return NoMemory(attrs);
-    }
-    const T* bias = views[5].as<T>();
-    const int64_t saved = s.saved();
-    for (int64_t i = 0; i < s.count(); ++i) {
-      const int64_t t = s.Step(i), size = s.sizes[t];
-      if (bias != nullptr) {
-        for (int64_t b = 0; b < size; ++b) {
-          std::copy(bias, bias + width, hidden + b * width);
-        }
-      }
-      product.Run(false, true, size, width, h, state, views[4].as<T>(),
-                  bias != nullptr, hidden);
-      ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
-        for (; b < end; ++b) {
-          const int64_t row = s.starts[t] + b;
-          CellStep<T> step = {};
-          step.x = views[0].as<T>() + row * width;
-          step.r = hidden + b * width;
-          step.h = state + b * h;
-          step.c = lstm ? cell + b * h : nullptr;
-          step.out = outputs[0].as<T>() + row * h;
-          step.gates = outputs[3].as<T>() + row * saved;
-          step.cells = lstm ? outputs[4].as<T>() + row * h : nullptr;
-          Forward<T>(s.mode, &step, h);
-        }
-      });
-    }
-    return absl::OkStatus();
+    return Layer<typename decltype(tag)::type>(context, attrs, s, inputs, views,
+                                               outputs);
   });
 }
 
 HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
-  const TensorSpec& rows = *inputs[7].spec;
+  const TensorSpec& rows = *inputs[kLayer].spec;
+  const TensorSpec& h0 = *inputs[kLayer + 2].spec;
   RecurrentSteps s;
-  absl::Status status = ReadSteps(attrs, rows, inputs[3], *inputs[4].spec, &s);
-  if (!status.ok()) return status;
-  TensorSpec specs[10];
-  TensorView views[10];
-  status = Contiguous(context, rows.dtype, inputs, specs, views);
+  absl::Status status = ReadSteps(attrs, rows, inputs[kLayer + 1], h0, &s);
+  if (status.ok()) {
+    status = CheckReserve(attrs, RecurrentReserve(attrs, rows, h0),
+                          *inputs[kReserve].spec);
+  }
+  TensorSpec specs[13];
+  TensorView views[13];
+  if (status.ok()) {
+    status = Contiguous(context, rows.dtype, inputs, 0, specs, views);
+  }
   if (!status.ok()) return status;
   return DispatchFloat(rows.dtype, [&](auto tag) -> absl::Status {
-    using T = typename decltype(tag)::type;
-    const int64_t h = s.hidden, width = s.width();
-    const int64_t all = s.batch * h;
-    const bool lstm = s.lstm(), gru = s.gru();
-    T* hidden_grad = outputs[3].as<T>();
-    T* weight_grad = outputs[1].as<T>();
-    T* bias_grad = outputs[2].as<T>();
-    // Scratch: the state before a step, the cells', and r's gradients.
-    T* before = static_cast<T*>(context.Scratch(
-        std::max<int64_t>(1, 2 * all + s.batch * width) * sizeof(T)));
-    Product<T> product{{context}};
-    if (before == nullptr || !Prepare(context, &product, std::max(h, width),
-                                      std::max(width, s.batch))) {
-      return NoMemory(attrs);
-    }
-    T* cells_before = before + all;
-    T* r_grads = before + 2 * all;
-    const auto start = [&](const TensorView& grad, T* to) {
-      if (grad.present()) {
-        std::copy(grad.as<T>(), grad.as<T>() + all, to);
-      } else {
-        std::fill(to, to + all, T(0));
-      }
-    };
-    start(views[1], hidden_grad);
-    T* cell_grad = lstm ? outputs[4].as<T>() : nullptr;
-    if (lstm) start(views[2], cell_grad);
-    std::fill(weight_grad, weight_grad + width * h, T(0));
-    std::vector<double> bias_sums(width, 0.0);
-    const T* output = views[7].as<T>();
-    const int64_t saved = s.saved();
-    for (int64_t i = s.count() - 1; i >= 0; --i) {
-      const int64_t t = s.Step(i), size = s.sizes[t];
-      T* x_grads = outputs[0].as<T>() + s.starts[t] * width;
-      ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
-        for (; b < end; ++b) {
-          const int64_t row = s.starts[t] + b, last = s.RowBefore(t, b);
-          const T* from =
-              last < 0 ? views[4].as<T>() + b * h : output + last * h;
-          std::copy(from, from + h, before + b * h);
-          if (views[0].present()) {
-            const T* g = views[0].as<T>() + row * h;
-            for (int64_t j = 0; j < h; ++j) hidden_grad[b * h + j] += g[j];
-          }
-          CellStep<T> step = {};
-          step.out = const_cast<T*>(output) + row * h;
-          step.gates = views[8].as<T>() + row * saved;
-          step.hidden_grad = hidden_grad + b * h;
-          step.h_before = before + b * h;
-          step.x_grad = x_grads + b * width;
-          step.r_grad = r_grads + b * width;
-          if (lstm) {
-            const T* c = last < 0 ? views[5].as<T>() + b * h
-                                  : views[9].as<T>() + last * h;
-            std::copy(c, c + h, cells_before + b * h);
-            step.c_before = cells_before + b * h;
-            step.cells = views[9].as<T>() + row * h;
-            step.cell_grad = cell_grad + b * h;
-          }
-          Backward<T>(s.mode, &step, h);
-        }
-      });
-      const T* r = gru ? r_grads : x_grads;
-      product.Run(false, false, size, h, width, r, views[6].as<T>(), true,
-                  hidden_grad);
-      product.Run(true, false, width, h, size, r, before, true, weight_grad);
-      for (int64_t b = 0; b < size; ++b) {
-        for (int64_t j = 0; j < width; ++j) bias_sums[j] += r[b * width + j];
-      }
-    }
-    for (int64_t j = 0; j < width; ++j) {
-      bias_grad[j] = static_cast<T>(bias_sums[j]);
-    }
-    return absl::OkStatus();
+    return LayerBackward<typename decltype(tag)::type>(context, attrs, s, views,
+                                                       outputs);
   });
 }
 

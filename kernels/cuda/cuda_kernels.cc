@@ -98,7 +98,9 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::nll_loss,
                              OpId::nll_loss_backward,
                              OpId::resample2d,
-                             OpId::resample2d_backward};
+                             OpId::resample2d_backward,
+                             OpId::rnn_layer,
+                             OpId::rnn_layer_backward};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=
@@ -117,7 +119,7 @@ bool IsMissing(const OpSchema& op) {
   const KernelTable& table = CudaKernels();
   const int id = static_cast<int>(op.id);
   return table.kernels[id] == nullptr ||
-         (op.has(kDataShape) && table.sizes[id] == nullptr);
+         (op.has_any(kUnknownSizes) && table.sizes[id] == nullptr);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct KernelTable;  // kernels/kernel_table.h
       [[maybe_unused]] absl::Span<const TensorView> inputs, \
       [[maybe_unused]] absl::Span<const TensorView> outputs)
 
-// Opens the definition of a kDataShape op's SizesFn.
+// Opens the definition of the SizesFn of an op of unknown sizes.
 #define HOLDFAST_CUDA_SIZES(name)                           \
   absl::Status Cuda_##name##_sizes(                         \
       [[maybe_unused]] KernelContext& context,              \

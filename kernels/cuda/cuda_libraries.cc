@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/dnn_plans.h"
+#include "kernels/cuda/dnn_rnn.h"
 
 namespace holdfast {
 namespace {
@@ -52,6 +53,14 @@ absl::Status Open(const std::string& file, const char* name,
   return absl::OkStatus();
 }
 
+bool DnnIsOff() {
+  static const bool off = [] {
+    const char* wish = getenv("HOLDFAST_CUDNN");
+    return wish != nullptr && absl::string_view(wish) == "off";
+  }();
+  return off;
+}
+
 }  // namespace
 
 std::vector<std::string> CudaLibraryPaths(const std::string& file) {
@@ -85,6 +94,15 @@ absl::Status OpenDnn(DnnLibrary* dnn) {
               });
 }
 
+absl::Status OpenDnnRnn(DnnRnnLibrary* rnn) {
+  return Open("libcudnn.so.9", "cuDNN 9", "nvidia-cudnn-cu13",
+              {
+#define X(function) {#function, reinterpret_cast<void**>(&rnn->function)},
+                  HOLDFAST_DNN_RNN_FUNCTIONS(X)
+#undef X
+              });
+}
+
 absl::Status OpenDense(DenseLibrary* dense) {
   absl::Status s = Open(absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR),
                         "cuBLAS", "nvidia-cublas",
@@ -111,6 +129,7 @@ CudaLibraries::CudaLibraries() = default;
 
 CudaLibraries::~CudaLibraries() {
   dnn_plans_.reset();  // before the handle that they use
+  dnn_recurrent_.reset();
   if (blas_.handle != nullptr) blas_.cublasLtDestroy(blas_.handle);
   if (dnn_.handle != nullptr) dnn_.cudnnDestroy(dnn_.handle);
 }
@@ -181,15 +200,21 @@ absl::StatusOr<const DenseLibrary*> CudaLibraries::dense() {
 }
 
 DnnPlans* CudaLibraries::dnn_plans() {
-  static const bool off = [] {
-    const char* wish = getenv("HOLDFAST_CUDNN");
-    return wish != nullptr && absl::string_view(wish) == "off";
-  }();
-  if (off || !numerics.cudnn || !dnn().ok()) return nullptr;
+  if (DnnIsOff() || !numerics.cudnn || !dnn().ok()) return nullptr;
   if (dnn_plans_ == nullptr) {
     dnn_plans_ = std::make_unique<DnnPlans>(dnn_);
   }
   return dnn_plans_.get();
+}
+
+DnnRecurrent* CudaLibraries::dnn_recurrent(const DnnDeviceTraits& device) {
+  if (!dnn_rnn_tried_) {
+    dnn_rnn_tried_ = true;
+    if (!DnnIsOff() && dnn().ok() && OpenDnnRnn(&dnn_rnn_).ok()) {
+      dnn_recurrent_ = std::make_unique<DnnRecurrent>(dnn_, dnn_rnn_, device);
+    }
+  }
+  return dnn_recurrent_.get();
 }
 
 uint64_t CudaLibraries::plans_dropped() const {

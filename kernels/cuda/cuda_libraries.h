@@ -10,6 +10,7 @@
 #define HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_
 
 #include <cublasLt.h>
+#include <cudnn_adv.h>
 #include <cudnn_graph.h>
 
 #include <array>
@@ -56,6 +57,28 @@ namespace holdfast {
   X(cudnnBackendFinalize)          \
   X(cudnnBackendExecute)
 
+// Of recurrent layers, which are not in the graph API.
+#define HOLDFAST_DNN_RNN_FUNCTIONS(X) \
+  X(cudnnCreateDropoutDescriptor)     \
+  X(cudnnCreateRNNDataDescriptor)     \
+  X(cudnnCreateRNNDescriptor)         \
+  X(cudnnCreateTensorDescriptor)      \
+  X(cudnnDestroyDropoutDescriptor)    \
+  X(cudnnDestroyRNNDataDescriptor)    \
+  X(cudnnDestroyRNNDescriptor)        \
+  X(cudnnDestroyTensorDescriptor)     \
+  X(cudnnGetRNNTempSpaceSizes)        \
+  X(cudnnGetRNNWeightParams)          \
+  X(cudnnGetRNNWeightSpaceSize)       \
+  X(cudnnGetTensorNdDescriptor)       \
+  X(cudnnRNNBackwardData_v8)          \
+  X(cudnnRNNBackwardWeights_v8)       \
+  X(cudnnRNNForward)                  \
+  X(cudnnSetDropoutDescriptor)        \
+  X(cudnnSetRNNDataDescriptor)        \
+  X(cudnnSetRNNDescriptor_v8)         \
+  X(cudnnSetTensorNdDescriptor)
+
 struct BlasLibrary {
 #define X(function) decltype(&::function) function = nullptr;
   HOLDFAST_BLAS_FUNCTIONS(X)
@@ -70,7 +93,15 @@ struct DnnLibrary {
   cudnnHandle_t handle = nullptr;
 };
 
-class DnnPlans;  // kernels/cuda/dnn_plans.h
+struct DnnRnnLibrary {
+#define X(function) decltype(&::function) function = nullptr;
+  HOLDFAST_DNN_RNN_FUNCTIONS(X)
+#undef X
+};
+
+class DnnPlans;          // kernels/cuda/dnn_plans.h
+class DnnRecurrent;      // kernels/cuda/dnn_rnn.h
+struct DnnDeviceTraits;  // kernels/cuda/dnn_rnn.h
 
 // What cuBLASLt chooses a product's algorithm by, and its choices so far:
 // choosing takes longer than a small product.
@@ -91,6 +122,10 @@ class CudaLibraries {
   // cuDNN's plans; null where it is missing or switched off
   // (HOLDFAST_CUDNN=off, Numerics::cudnn): own kernels take its place.
   DnnPlans* dnn_plans();
+  // cuDNN's recurrent layers; null where it is missing, lacks one of their
+  // functions or is switched off for good. Numerics::cudnn is the caller's: a
+  // layer's gradient is computed by who computed the layer.
+  DnnRecurrent* dnn_recurrent(const DnnDeviceTraits& device);
 
   // cuFFT's plans.
   absl::StatusOr<FftPlans*> ffts();
@@ -111,6 +146,9 @@ class CudaLibraries {
   BlasChoices blas_choices_;
   DnnLibrary dnn_;
   std::unique_ptr<DnnPlans> dnn_plans_;
+  bool dnn_rnn_tried_ = false;
+  DnnRnnLibrary dnn_rnn_;
+  std::unique_ptr<DnnRecurrent> dnn_recurrent_;
   FftLibrary fft_;
   FftPlans fft_plans_{fft_};
   DenseLibrary dense_;
@@ -118,6 +156,7 @@ class CudaLibraries {
 
 // Fills in the functions: no GPU is needed for that.
 absl::Status OpenDnn(DnnLibrary* dnn);
+absl::Status OpenDnnRnn(DnnRnnLibrary* rnn);
 absl::Status OpenDense(DenseLibrary* dense);
 
 // Where a library of that file name may be: as it is (the loader's own search),

@@ -120,6 +120,7 @@ constexpr std::pair<OpFlags, const char*> kFlagNames[] = {
     {kComplex, "complex"},
     {kAnyDType, "any_dtype"},
     {kReadsRandomState, "reads_random_state"},
+    {kDeviceSized, "device_sized"},
 };
 
 PyObject* FlagList(const OpSchema& schema) {

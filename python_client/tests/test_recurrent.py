@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 import holdfast.nn.functional as F
-from holdfast import nn
+from holdfast import _C, _stats, nn
 from test_nn_layers import both
 from torch_peer import assert_close, assert_same_results, leaves, torch
 
@@ -314,3 +314,85 @@ def test_wrong_projections():
     with pytest.raises(ValueError, match="only supported for LSTM"):
         nn.GRU(3, 5, proj_size=2)
     assert "proj_size=2" in repr(nn.LSTM(3, 5, proj_size=2))
+
+
+# ---- what a layer keeps for its gradient
+
+
+def bytes_in_use(session):
+    holdfast.synchronize()
+    sessions = _stats.parse(session._stats())["sessions"]
+    return max(s["bytes_in_use"] for s in sessions)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_what_is_kept_goes_with_the_graph(kind):
+    layer = getattr(nn, kind)(16, 64)
+    x = holdfast.ones(20, 8, 16)
+    rows, row = 20 * 8, 64 * 4
+    saved = {"RNN": 0, "LSTM": 5, "GRU": 4}[kind] * rows * row
+
+    def held(run):
+        """By a call's results, and when they are gone."""
+        before = bytes_in_use(x._session)
+        results = run()
+        with_results = bytes_in_use(x._session) - before
+        del results
+        return with_results, bytes_in_use(x._session) - before
+
+    output = rows * row
+    kept, left = held(lambda: layer(x))
+    assert kept >= output + saved
+    assert left == 0
+    with holdfast.no_grad():
+        unkept, left = held(lambda: layer(x))
+    assert left == 0
+    frozen = getattr(nn, kind)(16, 64).requires_grad_(False)
+    assert held(lambda: frozen(x)) == (unkept, 0)
+    assert kept - unkept >= saved
+    assert unkept < output + 64 * row  # states and little else
+
+
+@pytest.mark.parametrize("make", RECURRENT)
+def test_a_kept_graph_gives_its_gradients_again(make):
+    layer = make(nn)
+    x = holdfast.tensor(normal(4, 2, 3)).requires_grad_()
+    loss = flat(nn, *layer(x)).pow(2).sum()
+    tensors = [x, *layer.parameters()]
+    first = holdfast.autograd.grad(loss, tensors, retain_graph=True)
+    for one, other in zip(first, holdfast.autograd.grad(loss, tensors), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("make", RECURRENT[:-2:2])
+@pytest.mark.parametrize("wanted", ["input", "weight_ih_l0", "bias_hh_l0"])
+def test_one_gradient_alone(make, wanted):
+    """Those that nobody asks for are not computed."""
+    whole, part = make(nn), make(nn)
+    part.load_state_dict(whole.state_dict())
+    part.requires_grad_(False)
+    x = holdfast.tensor(normal(4, 2, 3)).requires_grad_()
+    y = x.detach().clone()
+    leaf = y if wanted == "input" else getattr(part, wanted, None)
+    if leaf is None:
+        return  # without biases
+    leaf.requires_grad_()
+    flat(nn, *whole(x)).sum().backward()
+    flat(nn, *part(y)).sum().backward()
+    right = x if wanted == "input" else getattr(whole, wanted)
+    np.testing.assert_allclose(
+        leaf.grad.numpy(), right.grad.numpy(), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_a_reserve_of_another_layer_is_refused():
+    x, h = holdfast.ones(4, 2, 3), holdfast.zeros(2, 5)
+    layer = (x, None, h, h, holdfast.ones(20, 3), holdfast.ones(20, 5), None, None)
+    output, _, _, reserve = _C.ops.rnn_layer(*layer, "lstm", False, True)
+    assert reserve.shape == (4 * 2 * 25,)
+    for wrong in (reserve[:-2], holdfast.zeros(0), holdfast.zeros(202)):
+        grads = _C.ops.rnn_layer_backward(
+            output, None, None, *layer, output, wrong, "lstm", False, 3
+        )
+        with pytest.raises(RuntimeError, match="reserve must have the 200 elements"):
+            grads[0].tolist()

@@ -67,7 +67,7 @@ bool DividesByNoZero(const Attrs& attrs, Inputs inputs) {
 }  // namespace
 
 bool DataKnownRight(const Attrs& attrs, Inputs inputs) {
-  constexpr int kBatchSizes = 1, kBatchSizesBackward = 3;
+  constexpr int kBatchSizes = 1, kBatchSizesBackward = 4;
   switch (attrs.schema().id) {
     case OpId::gather:
     case OpId::scatter:

@@ -387,7 +387,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   KernelInputs prepared;
   absl::Status status =
       Prepare(place, device, attrs, inputs, inplace, &prepared);
-  if (status.ok() && schema.has(kDataShape)) {
+  if (status.ok() && schema.has_any(kUnknownSizes)) {
     status = CompleteSpecs(place, attrs, prepared, &specs);
   }
   if (!status.ok()) return status;

@@ -134,8 +134,8 @@ TEST_F(ReplayTest, LongProgramsAreCutAtTheSamePlaces) {
   EXPECT_GE(fake_->replays(), 12u * 2);  // 12, 12 and 6 launches
 }
 
-// As a training loop does: results live on into the next step, and go in another
-// order than they came in.
+// As a training loop does: results live on into the next step, and go in
+// another order than they came in.
 TEST_F(ReplayTest, StepsThatKeepResultsGetTheirAddressesAgain) {
   std::vector<uint64_t> kept;
   constexpr int kSteps = 60;

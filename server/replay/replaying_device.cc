@@ -155,7 +155,8 @@ absl::Status ReplayingDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
                                            absl::Span<const TensorView> inputs,
                                            absl::Span<int64_t> sizes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  Cut(stream);
+  // Sizes that are the device's choice ask nothing of the stream.
+  if (!attrs.schema().has(kDeviceSized)) Cut(stream);
   return device_->ComputeSizes(stream, attrs, inputs, sizes);
 }
 

@@ -10,6 +10,7 @@ import traceback
 import bundle
 import linalg_cases
 import numpy as np
+import recurrent_cases
 import sharing_cases
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -134,6 +135,7 @@ def cases():
     yield "cross_entropy and gradient", _cross_entropy, [(64, 10)], False
     yield "backward of an MLP", _mlp_gradient, [(16, 8), (8, 4)], False
     yield from linalg_cases.cases()
+    yield from recurrent_cases.cases()
 
 
 def _first(result):

@@ -3,8 +3,7 @@
 
 """Recurrent layers: RNN, LSTM (Hochreiter & Schmidhuber 1997), GRU (Cho et al. 2014).
 
-A layer's direction is two ops: the inputs of all steps through one linear map,
-and `rnn_layer`, which runs the steps.
+A layer's direction is one op, `rnn_layer`, which runs the steps.
 """
 
 import math
@@ -228,6 +227,8 @@ class RNNBase(Module):
         mode = _MODES[self.mode]
         directions = 2 if self.bidirectional else 1
         hidden, cells = [], []
+        grad = holdfast.is_grad_enabled()
+        states = h0.requires_grad or (c0 is not None and c0.requires_grad)
         for layer in range(self.num_layers):
             if layer > 0 and self.dropout > 0 and self.training:
                 data = F.dropout(data, self.dropout)
@@ -236,15 +237,24 @@ class RNNBase(Module):
                 number = layer * directions + reverse
                 names = self._names(self._suffixes[number])
                 weights = [getattr(self, name) for name in names]
-                bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
-                gates = _ops.linear(data, weights[0], bias_ih)
+                biases = weights[2:4] if self.bias else (None, None)
                 cell = None if c0 is None else c0[number]
-                common = (gates, sizes, h0[number], cell, weights[1], bias_hh)
+                state = (sizes, h0[number], cell)
                 if self.proj_size:
-                    layer_outputs = _projected(*common, weights[-1], bool(reverse))
+                    gates = _ops.linear(data, weights[0], biases[0])
+                    output, hn, cn = _projected(
+                        gates, *state, weights[1], biases[1], weights[-1], bool(reverse)
+                    )
                 else:
-                    layer_outputs = _ops.rnn_layer(*common, mode, bool(reverse))
-                output, hn, cn = layer_outputs[:3]
+                    # What the gradient needs is kept only where there will be one.
+                    save = grad and (
+                        states
+                        or data.requires_grad
+                        or any(weight.requires_grad for weight in weights)
+                    )
+                    output, hn, cn = _ops.rnn_layer(
+                        data, *state, *weights[:2], *biases, mode, bool(reverse), save
+                    )[:3]
                 outputs.append(output)
                 hidden.append(hn)
                 cells.append(cn)
