@@ -113,10 +113,11 @@ def test_the_trace_has_a_row_for_each_stream(torch, tmp_path):
 
 
 def test_a_bound_holds_for_kernels_too(torch):
-    x = torch.ones(3)
+    # Of other sizes each, or launches recur and several of them are one recording.
+    parts = [torch.ones(n) for n in range(1, 51)]
     with profile(max_records=10) as prof:
-        for _ in range(50):
-            x = x + 1
+        for part in parts:
+            part + 1
     recording = prof._recording
     assert len(recording.kernels) == 10 and recording.dropped_kernels == 40
     assert recording.dropped_executions == 40
