@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "kernels/attention_shape.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dtype_dispatch.h"
@@ -33,28 +34,6 @@ constexpr int64_t kWork = int64_t{1} << 18;
 // The gradients of so few heads are computed one after the other, each by all
 // threads. Not by the number of threads: results are equal for any.
 constexpr int64_t kFewHeads = 4;
-
-// query [lead..., l, e], key [lead..., s, e], value [lead..., s, v].
-struct AttentionShape {
-  Dims lead;
-  int64_t heads = 1, l = 0, s = 0, e = 0, v = 0;
-  bool causal = false;
-  double scale = 1;
-
-  AttentionShape(const Attrs& attrs, const TensorSpec& query,
-                 const TensorSpec& value)
-      : lead(query.shape.begin(), query.shape.end() - 2),
-        heads(NumElements(lead)),
-        l(query.shape[query.rank() - 2]),
-        s(value.shape[value.rank() - 2]),
-        e(query.shape.back()),
-        v(value.shape.back()),
-        causal(attrs.Bool("causal")),
-        scale(attrs.Float("scale")) {}
-
-  // Keys that rows below `row` see.
-  int64_t Seen(int64_t row) const { return causal ? std::min(s, row) : s; }
-};
 
 int64_t BlockRows(const AttentionShape& a, int64_t scores) {
   return std::clamp<int64_t>(scores / std::max<int64_t>(a.s, 1), 16, 1024);

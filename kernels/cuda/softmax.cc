@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cuda/combine.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
@@ -35,20 +36,6 @@ absl::Status SplitAt(const TensorSpec& spec, int64_t dim, Extents* e) {
   }
   return absl::OkStatus();
 }
-
-// Passes over NaN, which reaches the results through the sum.
-struct LargerOf {
-  template <typename T>
-  HOLDFAST_HD T operator()(T a, T b) const {
-    return b > a ? b : a;
-  }
-};
-struct SumTwo {
-  template <typename T>
-  HOLDFAST_HD T operator()(T a, T b) const {
-    return a + b;
-  }
-};
 
 template <typename S, bool kLog>
 absl::Status SoftmaxRows(KernelContext& context, const Extents& e, const S* in,
