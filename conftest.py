@@ -62,6 +62,19 @@ def gpu_session(two_gpus, transport):
         yield session
 
 
+@pytest.fixture(scope="module")
+def cuda_sources_session():
+    """On a device that runs the CUDA kernels' sources, compiled for the host."""
+    import holdfast
+    from holdfast.daemon import Daemon
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
+        with Daemon("--device=fake") as running:
+            with holdfast.connect(running.shm_address, default=False) as session:
+                yield session
+
+
 @pytest.fixture
 def torch(module_session):
     """The package, connected to the daemon over `transport`."""

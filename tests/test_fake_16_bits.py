@@ -6,20 +6,13 @@ sources, compiled for the host: results and gradients are float32's, rounded onc
 import numpy as np
 import pytest
 
-import holdfast
-from holdfast.daemon import Daemon
 
 ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 @pytest.fixture(scope="module")
-def torch():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake") as daemon:
-            with holdfast.connect(daemon.shm_address, default=False) as session:
-                holdfast.set_default_session(session)
-                yield holdfast
+def module_session(cuda_sources_session):
+    return cuda_sources_session
 
 
 def resized(**options):

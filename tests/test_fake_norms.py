@@ -7,21 +7,14 @@ means, and 16-bit floats beside float32."""
 import numpy as np
 import pytest
 
-import holdfast
-from holdfast.daemon import Daemon
 
 EPS = 1e-5
 KINDS = ["float16", "bfloat16"]
 
 
 @pytest.fixture(scope="module")
-def torch():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake") as daemon:
-            with holdfast.connect(daemon.shm_address, default=False) as session:
-                holdfast.set_default_session(session)
-                yield holdfast
+def module_session(cuda_sources_session):
+    return cuda_sources_session
 
 
 def tensor_at(torch, array, offset):
