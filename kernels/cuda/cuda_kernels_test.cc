@@ -6,15 +6,13 @@
 #include "kernels/cuda/cuda_kernels.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/host_context.h"
 #include "ops/infer.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -22,44 +20,17 @@
 namespace holdfast {
 namespace {
 
-// Device memory is the host's; tells how much of it was asked for.
-class CountingContext final : public CudaContext {
+// Tells how much scratch memory was asked for.
+class CountingContext final : public HostContext {
  public:
   void* Scratch(size_t bytes) override {
     taken_ += bytes;
-    // Blocks are aligned as packs need them.
-    blocks_.push_back(std::make_unique<Block[]>(bytes / sizeof(Block) + 1));
-    return blocks_.back().get();
+    return HostContext::Scratch(bytes);
   }
   size_t taken() const { return taken_; }
 
-  void* stream() const override { return nullptr; }
-  CudaLibraries& libraries() override { std::abort(); }
-  Device* host() override { return nullptr; }
-  absl::Status CopyToHost(void* host, const void* device,
-                          size_t bytes) override {
-    return CopyOnDevice(host, device, bytes);
-  }
-  absl::Status CopyToDevice(void* device, const void* host,
-                            size_t bytes) override {
-    return CopyOnDevice(device, host, bytes);
-  }
-  absl::Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  }
-  absl::Status FillBytes(void* device, uint8_t value, size_t bytes) override {
-    std::memset(device, value, bytes);
-    return absl::OkStatus();
-  }
-  absl::Status LaunchStatus() override { return absl::OkStatus(); }
-
  private:
-  struct alignas(16) Block {
-    char bytes[16];
-  };
   size_t taken_ = 0;
-  std::vector<std::unique_ptr<Block[]>> blocks_;
 };
 
 struct Call {
@@ -84,10 +55,12 @@ size_t ScratchOfCall(const Call& call) {
   OutputSpecs inferred;
   const absl::Status s = InferOp(attrs, specs, /*inplace=*/false, &inferred);
   EXPECT_TRUE(s.ok()) << s;
-  CountingContext memory, context;
+  HostContext memory;
+  CountingContext context;
   std::vector<TensorView> inputs, outputs;
   for (const TensorSpec& spec : call.inputs) {
     inputs.push_back({memory.Scratch(spec.nbytes()), &spec});
+    std::memset(inputs.back().data, 0, spec.nbytes());  // some are indices
   }
   for (const OutputSpec& out : inferred) {
     outputs.push_back({memory.Scratch(out.spec.nbytes()), &out.spec});

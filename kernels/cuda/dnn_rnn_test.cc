@@ -16,6 +16,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/fake_dnn_rnn.h"
+#include "kernels/cuda/host_context.h"
 #include "kernels/cuda/recurrent_by_dnn.h"
 #include "kernels/cuda/recurrent_layer.h"
 #include "kernels/cuda/turned_rows.h"
@@ -26,37 +27,14 @@
 namespace holdfast {
 namespace {
 
-// Device memory is the host's; scratch memory holds no numbers.
-class HostContext final : public CudaContext {
+class CountingContext final : public HostContext {
  public:
-  void* Scratch(size_t bytes) override {
-    scratch_.emplace_back(bytes / 8 + 1, std::nan(""));
-    return scratch_.back().data();
-  }
-  void* stream() const override { return nullptr; }
-  CudaLibraries& libraries() override { std::abort(); }
-  Device* host() override { return nullptr; }
-  absl::Status CopyToHost(void* to, const void* from, size_t n) override {
-    std::memcpy(to, from, n);
-    return absl::OkStatus();
-  }
-  absl::Status CopyToDevice(void* to, const void* from, size_t n) override {
-    return CopyToHost(to, from, n);
-  }
   absl::Status CopyOnDevice(void* to, const void* from, size_t n) override {
     ++copies;
-    return CopyToHost(to, from, n);
+    return HostContext::CopyOnDevice(to, from, n);
   }
-  absl::Status FillBytes(void* to, uint8_t value, size_t n) override {
-    std::memset(to, value, n);
-    return absl::OkStatus();
-  }
-  absl::Status LaunchStatus() override { return absl::OkStatus(); }
 
   int copies = 0;
-
- private:
-  std::vector<std::vector<double>> scratch_;
 };
 
 struct Floats {
@@ -220,7 +198,7 @@ TEST_F(DnnRnnTest, LayersAndGradientsAreThoseOfOwnKernels) {
     FakeDnnRnn::Get().scattered = scattered;
     for (const Case& c : AllCases()) {
       const std::string name = NameOf(c);
-      HostContext context;
+      CountingContext context;
       DnnRecurrent library = Library();
       Layer layer(c);
       const Attrs attrs = layer.attrs(true);
@@ -265,7 +243,7 @@ TEST_F(DnnRnnTest, LayersAndGradientsAreThoseOfOwnKernels) {
 
 TEST_F(DnnRnnTest, NothingIsSavedWithoutAGradientToCome) {
   for (const Case& c : AllCases()) {
-    HostContext context;
+    CountingContext context;
     DnnRecurrent library = Library();
     Layer layer(c);
     const Attrs attrs = layer.attrs(false);
@@ -281,7 +259,7 @@ TEST_F(DnnRnnTest, NothingIsSavedWithoutAGradientToCome) {
 }
 
 TEST_F(DnnRnnTest, NeighbouringWeightsAreOneCopy) {
-  HostContext context;
+  CountingContext context;
   DnnRecurrent library = Library();
   Layer layer(Case{});
   std::vector<Floats> out = layer.Outputs(0);
@@ -289,7 +267,7 @@ TEST_F(DnnRnnTest, NeighbouringWeightsAreOneCopy) {
                           ViewsOf(&out)));
   EXPECT_EQ(context.copies, 4);
   FakeDnnRnn::Get().scattered = true;
-  HostContext other;
+  CountingContext other;
   DnnRecurrent scattered = Library();
   ASSERT_TRUE(*LayerByDnn(scattered, other, layer.attrs(false), layer.inputs(),
                           ViewsOf(&out)));
@@ -312,7 +290,7 @@ TEST_F(DnnRnnTest, TheNextWayIsTakenWhereOneIsRefused) {
   FakeDnnRnn& fake = FakeDnnRnn::Get();
   const auto small = CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H;
   const auto standard = CUDNN_RNN_ALGO_STANDARD;
-  HostContext context;
+  CountingContext context;
   Layer layer(Case{});
   std::vector<Floats> out = layer.Outputs(0);
   const auto run = [&](DnnRecurrent& library) {
@@ -350,7 +328,7 @@ TEST_F(DnnRnnTest, ARefusedProblemIsTheOwnKernelsForward_AndBackward) {
   FakeDnnRnn& fake = FakeDnnRnn::Get();
   fake.refused_when_run = {CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H,
                            CUDNN_RNN_ALGO_STANDARD};
-  HostContext context;
+  CountingContext context;
   DnnRecurrent library = Library();
   Layer layer(Case{});
   const Attrs attrs = layer.attrs(true);
@@ -386,7 +364,7 @@ TEST_F(DnnRnnTest, ARefusedProblemIsTheOwnKernelsForward_AndBackward) {
 }
 
 TEST_F(DnnRnnTest, AReserveThatIsTooSmallIsAnError) {
-  HostContext context;
+  CountingContext context;
   DnnRecurrent library = Library();
   Layer layer(Case{});
   std::vector<Floats> out = layer.Outputs(7), grads = layer.Gradients(3);
@@ -400,7 +378,7 @@ TEST_F(DnnRnnTest, AReserveThatIsTooSmallIsAnError) {
 
 TEST_F(DnnRnnTest, Tf32IsTheSessionsChoice) {
   for (bool tf32 : {false, true}) {
-    HostContext context;
+    CountingContext context;
     context.numerics.conv_tf32 = tf32;
     DnnRecurrent library = Library();
     Layer layer(Case{});
@@ -459,7 +437,7 @@ TEST(RecurrentStepsTest, RowsOfOneLengthNeedNoList) {
   s.batch = 2;
   s.sizes = {2, 2, 2};
   s.starts = {0, 2, 4};
-  HostContext context;
+  CountingContext context;
   Floats rows({3, 2, 2}), by_list({3, 2, 2}), by_place({3, 2, 2});
   for (size_t i = 0; i < 12; ++i) rows.values[i] = static_cast<float>(i);
   for (bool packed : {false, true}) {

@@ -6,51 +6,16 @@
 #include "kernels/cuda/random_draws.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/host_context.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
 namespace holdfast {
 namespace {
-
-class PlainContext final : public CudaContext {
- public:
-  void* Scratch(size_t bytes) override {
-    scratch_.emplace_back(bytes);
-    return scratch_.back().data();
-  }
-  void* stream() const override { return nullptr; }
-  CudaLibraries& libraries() override { std::abort(); }
-  Device* host() override { return nullptr; }
-  absl::Status CopyToHost(void* host, const void* device,
-                          size_t bytes) override {
-    return Copy(host, device, bytes);
-  }
-  absl::Status CopyToDevice(void* device, const void* host,
-                            size_t bytes) override {
-    return Copy(device, host, bytes);
-  }
-  absl::Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
-    return Copy(to, from, bytes);
-  }
-  absl::Status FillBytes(void* device, uint8_t value, size_t bytes) override {
-    std::memset(device, value, bytes);
-    return absl::OkStatus();
-  }
-  absl::Status LaunchStatus() override { return absl::OkStatus(); }
-
- private:
-  static absl::Status Copy(void* to, const void* from, size_t bytes) {
-    std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  }
-  std::vector<std::vector<char>> scratch_;
-};
 
 constexpr int64_t kNumbers = 37;
 
@@ -85,7 +50,7 @@ TEST(RandomDrawsTest, AReplaysNumbersAreThoseOfALaunch) {
   const PhiloxState first = {12345, uint64_t{7} << 33};
   for (OpId op : {OpId::rand, OpId::randn, OpId::uniform, OpId::normal,
                   OpId::randint, OpId::randperm, OpId::dropout}) {
-    PlainContext told, learns, elsewhere;
+    HostContext told, learns, elsewhere;
     told.philox = {first.seed, first.offset + 99};
     elsewhere.philox = {first.seed, first.offset};
     learns.philox = {0, 99};

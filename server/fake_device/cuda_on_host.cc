@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/fake_device/cuda_on_host.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <utility>
-#include <vector>
 
-#include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/fused_chain.h"
+#include "kernels/cuda/host_context.h"
 #include "kernels/cuda/recordable_ops.h"
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
@@ -17,57 +14,6 @@
 
 namespace holdfast {
 namespace {
-
-// Device memory is host memory here.
-class HostContext final : public CudaContext {
- public:
-  explicit HostContext(Device* host) : host_(host) {}
-  ~HostContext() override { FreeScratch(); }
-
-  // Filled with what is no number, so that nobody relies on zeros.
-  void* Scratch(size_t bytes) override {
-    constexpr size_t kAlignment = 256;
-    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* data = std::aligned_alloc(kAlignment, rounded);
-    if (data == nullptr) return nullptr;
-    std::memset(data, 0xfe, rounded);
-    scratch_.push_back(data);
-    return data;
-  }
-  void FreeScratch() {
-    for (void* data : scratch_) std::free(data);
-    scratch_.clear();
-  }
-
-  void* stream() const override { return nullptr; }
-  CudaLibraries& libraries() override { std::abort(); }
-  Device* host() override { return host_; }
-  absl::Status CopyToHost(void* host, const void* device,
-                          size_t bytes) override {
-    return Copy(host, device, bytes);
-  }
-  absl::Status CopyToDevice(void* device, const void* host,
-                            size_t bytes) override {
-    return Copy(device, host, bytes);
-  }
-  absl::Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
-    return Copy(to, from, bytes);
-  }
-  absl::Status FillBytes(void* device, uint8_t value, size_t bytes) override {
-    std::memset(device, value, bytes);
-    return absl::OkStatus();
-  }
-  absl::Status LaunchStatus() override { return absl::OkStatus(); }
-
- private:
-  static absl::Status Copy(void* to, const void* from, size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  }
-
-  Device* const host_;
-  std::vector<void*> scratch_;
-};
 
 class CudaOnHost final : public Device {
  public:
@@ -126,7 +72,7 @@ class CudaOnHost final : public Device {
 };
 
 absl::Status RunChainOnHost(absl::Span<const LaunchRequest> requests) {
-  HostContext context(nullptr);
+  HostContext context;
   return RunChain(context, requests);
 }
 
