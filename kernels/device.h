@@ -71,8 +71,9 @@ class Device {
   // Memory for one session. `shared`: segments that a local client may map;
   // only where host_memory().
   virtual std::unique_ptr<DeviceMemory> CreateMemory(bool shared) = 0;
-  // Makes host memory fit for Copy, and ends that (waiting for copies that may
-  // still use it). Devices with host_memory() need neither.
+  // Makes host memory fit for Copy on any device of the library, and ends that
+  // (waiting for this one's copies that may still use it). Devices with
+  // host_memory() need neither.
   virtual absl::Status PinHost(void* base, size_t bytes) = 0;
   virtual void UnpinHost(void* base) = 0;
 

@@ -17,6 +17,7 @@
 #include "kernels/owned_views.h"
 #include "ops/op_schema.h"
 #include "server/fake_device/fake_stream.h"
+#include "server/fake_device/pinned_ranges.h"
 #include "server/memory/host_memory.h"
 
 namespace holdfast {
@@ -88,24 +89,13 @@ std::unique_ptr<DeviceMemory> FakeDevice::CreateMemory(bool) {
 }
 
 absl::Status FakeDevice::PinHost(void* base, size_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  pinned_[static_cast<const char*>(base)] = bytes;
+  PinnedRanges::Get().Add(base, bytes);
   return absl::OkStatus();
 }
 
 void FakeDevice::UnpinHost(void* base) {
   SynchronizeAll();
-  std::lock_guard<std::mutex> lock(mutex_);
-  pinned_.erase(static_cast<const char*>(base));
-}
-
-bool FakeDevice::IsPinned(const void* host, size_t bytes) {
-  const char* begin = static_cast<const char*>(host);
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = pinned_.upper_bound(begin);
-  if (it == pinned_.begin()) return false;
-  --it;
-  return begin + bytes <= it->first + it->second;
+  PinnedRanges::Get().Remove(base);
 }
 
 // As a GPU's driver does: what is no other process's memory is refused.
@@ -346,6 +336,11 @@ uint64_t FakeDevice::launches() {
   return launches_;
 }
 
+uint64_t FakeDevice::copies() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return copies_;
+}
+
 absl::Status FakeDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
                                       absl::Span<const TensorView> inputs,
                                       absl::Span<int64_t> sizes) {
@@ -358,18 +353,26 @@ absl::Status FakeDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
 absl::Status FakeDevice::Copy(StreamId stream, CopyKind kind, void* to,
                               const void* from, size_t bytes) {
   const bool up = kind == CopyKind::kToDevice;
-  if (!IsPinned(up ? from : to, bytes)) {
-    return absl::InternalError("[fake] a copy must use pinned host memory");
-  }
+  const void* const host = up ? from : to;
+  absl::Status s = CheckOwn(up ? to : from);
+  if (s.ok()) s = PinnedRanges::Get().Check(host, bytes);
+  if (!s.ok()) return s;
   if (up) {
     to = ToHost(to);
   } else {
     from = ToHost(from);
   }
-  Find(stream)->Enqueue(up ? "upload" : "download", [to, from, bytes](Device&) {
-    std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  });
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++copies_;
+  }
+  Find(stream)->Enqueue(
+      up ? "upload" : "download", [to, from, host, bytes](Device&) {
+        // Still: it stays until the copy is done.
+        absl::Status pinned = PinnedRanges::Get().Check(host, bytes);
+        if (pinned.ok()) std::memcpy(to, from, bytes);
+        return pinned;
+      });
   return absl::OkStatus();
 }
 
@@ -394,6 +397,10 @@ absl::Status FakeDevice::CopyFrom(StreamId stream, void* to, Device* source,
   if (absl::Status s = other->CheckOwn(from); !s.ok()) return s;
   const std::shared_ptr<FakeStream> reader = Find(stream);
   const std::shared_ptr<FakeStream> writer = other->Find(source_stream);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++copies_;
+  }
   reader->Enqueue("copy between devices",
                   [to = ToHost(to), from = ToHost(from), bytes, writer,
                    point = writer->enqueued()](Device&) {
@@ -415,6 +422,11 @@ absl::Status FakeDevice::Order(StreamId first, StreamId later) {
   }
   WaitFor(before, Find(later).get());
   return absl::OkStatus();
+}
+
+StreamId FakeDevice::newest_stream() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return next_stream_ - 1;
 }
 
 void FakeDevice::Hold(StreamId stream, bool held) { Find(stream)->Hold(held); }

@@ -129,12 +129,14 @@ class FakeDevice final : public Device, public Recorder {
   void RefuseToRecord(std::string op) { unrecordable_ = std::move(op); }
   // What SetNumerics was told last; the defaults if nothing.
   Numerics numerics(StreamId stream);
+  StreamId newest_stream();
   // The stream's work does not begin while it is held.
   void Hold(StreamId stream, bool held);
   size_t recordings();  // that there are
   uint64_t replays();   // so far
   uint64_t launches();  // so far, those of replays aside
   uint64_t fused();     // ops so far that LaunchFused was given
+  uint64_t copies();    // so far, from and to the host and between devices
 
   // ---- for its memory
   // Waits for every stream.
@@ -144,7 +146,6 @@ class FakeDevice final : public Device, public Recorder {
  private:
   // Never null: work on a stream that was destroyed is a mistake of ours.
   std::shared_ptr<FakeStream> Find(StreamId stream);
-  bool IsPinned(const void* host, size_t bytes);
   // An error: the address is of another device.
   absl::Status CheckOwn(const void* address) const;
   absl::Status CheckOwn(absl::Span<const TensorView> views) const;
@@ -167,7 +168,6 @@ class FakeDevice final : public Device, public Recorder {
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<FakeStream>> streams_;
   std::map<StreamId, Numerics> numerics_;
-  std::map<const char*, size_t> pinned_;
   struct Noted {
     std::vector<FakeStream::Task> tasks;
     bool whole = true;
@@ -180,6 +180,7 @@ class FakeDevice final : public Device, public Recorder {
   uint64_t replays_ = 0;
   uint64_t launches_ = 0;
   uint64_t fused_ = 0;
+  uint64_t copies_ = 0;
 };
 
 }  // namespace holdfast
