@@ -38,14 +38,6 @@ absl::Status CopyStreams::After(StreamId copies) {
   return copies == stream_ ? absl::OkStatus() : device_->Order(stream_, copies);
 }
 
-absl::Status CopyStreams::status() {
-  for (const std::optional<StreamId>& stream : {up_, down_}) {
-    if (!stream) continue;
-    if (absl::Status s = device_->StreamStatus(*stream); !s.ok()) return s;
-  }
-  return absl::OkStatus();
-}
-
 void CopyStreams::TimeWork(std::optional<uint64_t> tag) {
   tag_ = tag;
   for (const std::optional<StreamId>& stream : {up_, down_}) {

@@ -41,8 +41,6 @@ class CopyStreams {
   // `copies` begins after what the session's stream has now.
   absl::Status After(StreamId copies);
 
-  // The first error of a copy (Device::StreamStatus).
-  absl::Status status();
   // See Device::TimeWork; of streams that are made later, too.
   void TimeWork(std::optional<uint64_t> tag);
   std::optional<StreamId> up() const { return up_; }

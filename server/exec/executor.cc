@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "absl/base/optimization.h"
 #include "absl/strings/numbers.h"
@@ -51,8 +52,10 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
                options.account, options.priority),
       runner_(&devices_) {
   if (!device->host_memory()) {
-    staging_.emplace(device, options.stream, options.priority,
-                     options.local || options.mappable,
+    std::vector<Device*> all = {device};
+    all.insert(all.end(), options.further_devices.begin(),
+               options.further_devices.end());
+    staging_.emplace(std::move(all), options.local || options.mappable,
                      options.memory_limit_bytes);
   }
   // As PyTorch's: two programs that set no seed draw different numbers.

@@ -227,8 +227,6 @@ class Executor {
   void TimeWork(std::optional<uint64_t> tag);
   void NoteWork();
   void AnswerProfile(v1::ReadResult result);
-  // Of each of the session's streams.
-  SessionDevices::Points RecordPoints();
   // ApplyCommand and ContinuePass, noted. REQUIRES: profiling_.
   absl::Status ApplyNoted(const v1::Command& command);
   void ContinueNoted(absl::FunctionRef<bool()> yield);
@@ -237,9 +235,11 @@ class Executor {
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
   absl::StatusOr<Value> MakeFromPut(const v1::Put& put);
-  // Memory for what a client sends.
-  absl::StatusOr<RefPtr<Tensor>> NewUploaded(TensorSpec spec);
-  absl::Status UploadIntegers(const void* host, Tensor* tensor);
+  // Memory for what a client sends, on the device that the spec names.
+  absl::StatusOr<RefPtr<Tensor>> NewUploaded(const SessionDevice& at,
+                                             TensorSpec spec);
+  absl::Status UploadIntegers(const SessionDevice& at, const void* host,
+                              Tensor* tensor);
   // ---- executor_inherit.cc
   absl::StatusOr<Value> CopyInherited(const v1::Inherited& from,
                                       const TensorSpec& spec);

@@ -35,7 +35,6 @@ absl::Status Executor::ApplyProfile(const v1::Profile& request) {
 void Executor::TimeWork(std::optional<uint64_t> tag) {
   if (!staging_) return;  // the command is the work
   devices_.TimeWork(tag);
-  staging_->streams().TimeWork(tag);
 }
 
 void Executor::NoteWork() {
@@ -44,11 +43,12 @@ void Executor::NoteWork() {
     profile_->NoteWork(name, device->TakeWorkTimes(stream));
   };
   devices_.ForEach([&](int place, const SessionDevice& one) {
-    note(one.device, one.stream, DeviceText(1 + place));
+    const std::string name = DeviceText(1 + place);
+    note(one.device, one.stream, name);
+    const auto [up, down] = std::pair(one.copies->up(), one.copies->down());
+    if (up) note(one.device, *up, absl::StrCat(name, " upload"));
+    if (down) note(one.device, *down, absl::StrCat(name, " download"));
   });
-  const CopyStreams& copies = staging_->streams();
-  if (copies.up()) note(device_, *copies.up(), "cuda:0 upload");
-  if (copies.down()) note(device_, *copies.down(), "cuda:0 download");
 }
 
 absl::Status Executor::ApplyReadProfile(const v1::Read& read) {
@@ -63,7 +63,7 @@ absl::Status Executor::ApplyReadProfile(const v1::Read& read) {
   // A profile that has ended is told when the devices have done all of it.
   if (staging_ && profile_ != nullptr && !profiling_) {
     WaitingRead waiting;
-    waiting.points = RecordPoints();
+    waiting.points = devices_.RecordPoints();
     waiting.result = std::move(result);
     waiting.profile = true;
     reads_.push_back(std::move(waiting));

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Executor: the Put command. Where the host sees device memory, a client has
-// written the tensor's block already. Elsewhere the bytes are copied there.
+// written the tensor's block already. Elsewhere the bytes are copied there, to
+// the device that the spec names.
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "ops/place_op.h"
 #include "proto/convert.h"
 #include "server/exec/executor.h"
 
@@ -38,18 +38,19 @@ bool LooksAt(const TensorSpec& spec) {
 
 }  // namespace
 
-absl::StatusOr<RefPtr<Tensor>> Executor::NewUploaded(TensorSpec spec) {
+absl::StatusOr<RefPtr<Tensor>> Executor::NewUploaded(const SessionDevice& at,
+                                                     TensorSpec spec) {
   if (!staging_) return runner_.NewTensor(std::move(spec));
-  absl::StatusOr<MemoryBlock*> block =
-      staging_->Target(&memory_, spec.nbytes());
+  absl::StatusOr<MemoryBlock*> block = HostStaging::Target(at, spec.nbytes());
   if (!block.ok()) return block.status();
-  return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(&memory_, *block));
+  return MakeRef<Tensor>(std::move(spec), MakeRef<Storage>(at.memory, *block));
 }
 
-absl::Status Executor::UploadIntegers(const void* host, Tensor* tensor) {
+absl::Status Executor::UploadIntegers(const SessionDevice& at, const void* host,
+                                      Tensor* tensor) {
   const TensorSpec& spec = tensor->spec();
   absl::StatusOr<KnownBounds> known = staging_->UploadIntegers(
-      tensor->storage()->block(), host, spec.dtype, spec.nbytes());
+      at, tensor->storage()->block(), host, spec.dtype, spec.nbytes());
   if (!known.ok()) return known.status();
   if (*known) {
     tensor->storage()->set_integers(std::make_unique<Storage::Integers>(
@@ -68,12 +69,6 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
   }
   if (put.has_inherited()) return CopyInherited(put.inherited(), *spec);
   if (put.has_foreign()) return CopyForeign(put.foreign(), *std::move(spec));
-  if (DevicePlace(spec->device) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[put] data comes to the first device, and goes on with "
-                     "to_device. Got ",
-                     spec->ToString()));
-  }
   const size_t bytes = spec->nbytes();
   auto wrong_size = [&](size_t got) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -94,15 +89,17 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
     auto storage =
         MakeRef<Storage>(staging_ ? &staging_->memory() : &memory_, block);
     if (block->bytes < bytes) return wrong_size(block->bytes);
+    absl::StatusOr<SessionDevice*> at = devices_.Find(spec->device);
+    if (!at.ok()) return at.status();
     if (!staging_) {
       return Value(MakeRef<Tensor>(*std::move(spec), std::move(storage)));
     }
-    absl::StatusOr<RefPtr<Tensor>> tensor = NewUploaded(*std::move(spec));
+    absl::StatusOr<RefPtr<Tensor>> tensor = NewUploaded(**at, *std::move(spec));
     if (!tensor.ok()) return tensor.status();
     const MemoryBlock& target = (*tensor)->storage()->block();
     absl::Status s = LooksAt((*tensor)->spec())
-                         ? UploadIntegers(block->data, tensor->get())
-                         : staging_->UploadBlock(target, block, bytes);
+                         ? UploadIntegers(**at, block->data, tensor->get())
+                         : staging_->UploadBlock(**at, target, block, bytes);
     if (!s.ok()) return s;
     return Value(*std::move(tensor));
   }
@@ -115,13 +112,15 @@ absl::StatusOr<Value> Executor::MakeFromPut(const v1::Put& put) {
     data = {reinterpret_cast<const char*>(upload->data()), upload->size()};
   }
   if (data.size() != bytes) return wrong_size(data.size());
-  absl::StatusOr<RefPtr<Tensor>> tensor = NewUploaded(*std::move(spec));
+  absl::StatusOr<SessionDevice*> at = devices_.Find(spec->device);
+  if (!at.ok()) return at.status();
+  absl::StatusOr<RefPtr<Tensor>> tensor = NewUploaded(**at, *std::move(spec));
   if (!tensor.ok()) return tensor.status();
   if (staging_) {
     const MemoryBlock& target = (*tensor)->storage()->block();
     absl::Status s = LooksAt((*tensor)->spec())
-                         ? UploadIntegers(data.data(), tensor->get())
-                         : staging_->Upload(target, data);
+                         ? UploadIntegers(**at, data.data(), tensor->get())
+                         : staging_->Upload(**at, target, data);
     if (!s.ok()) return s;
   } else if (bytes > 0) {
     std::memcpy((*tensor)->data(), data.data(), bytes);

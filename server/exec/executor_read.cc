@@ -6,7 +6,6 @@
 // while the commands behind it go on.
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,7 +82,7 @@ absl::Status Executor::FillRead(const v1::Read& read, const Value& tensor,
 
 void Executor::AwaitDevices(v1::ReadResult result, Value source) {
   WaitingRead waiting;
-  waiting.points = RecordPoints();
+  waiting.points = devices_.RecordPoints();
   waiting.result = std::move(result);
   waiting.source = std::move(source);
   reads_.push_back(std::move(waiting));
@@ -144,20 +143,20 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
                                      v1::ReadResult* result) {
   if (absl::Status s = runner_.Join(tensor); !s.ok()) return s;
   absl::StatusOr<Value> gathered = Gathered(tensor);
-  // What goes to clients goes by way of the home device.
-  if (gathered.ok()) gathered = runner_.AtHome(*gathered);
   if (!gathered.ok()) return gathered.status();
   const Tensor* source = AsTensor(*gathered);
   const size_t bytes = source->spec().nbytes();
+  absl::StatusOr<SessionDevice*> at = devices_.Find(source->spec().device);
+  if (!at.ok()) return at.status();
   absl::StatusOr<HostStaging::Arrival> arrival =
-      staging_->Download(source->data(), bytes);
+      staging_->Download(**at, source->data(), bytes);
   if (!arrival.ok()) return arrival.status();
   const MemoryBlock& block = *arrival->block;
-  if (arrival->stream != options_.stream) {
+  if (arrival->stream != (*at)->stream) {
     // One after the other: who waits for the last has waited for all.
     const StreamId other = source->storage()->TakeReader();
     if (other != 0 && other != arrival->stream) {
-      absl::Status s = device_->Order(other, arrival->stream);
+      absl::Status s = (*at)->device->Order(other, arrival->stream);
       if (!s.ok()) return s;
     }
     source->storage()->NoteReader(arrival->stream);
@@ -174,7 +173,7 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
     result->mutable_place()->set_bytes(block.bytes);
     AsTensor(tensor)->storage()->SetMirror(waiting.staging);
   }
-  waiting.points = {{device_, arrival->point}};
+  waiting.points = {{(*at)->device, arrival->point}};
   waiting.result = std::move(*result);
   reads_.push_back(std::move(waiting));
   return absl::OkStatus();
@@ -196,22 +195,11 @@ void Executor::FinishReads() {
   }
 }
 
-SessionDevices::Points Executor::RecordPoints() {
-  SessionDevices::Points points = devices_.RecordPoints();
-  if (!staging_) return points;
-  const CopyStreams& copies = staging_->streams();
-  for (const std::optional<StreamId>& stream : {copies.up(), copies.down()}) {
-    if (stream) points.emplace_back(device_, device_->RecordPoint(*stream));
-  }
-  return points;
-}
-
 void Executor::FinishRead(WaitingRead read) {
   if (read.foreign != nullptr) return;  // closed now; nobody asked
   v1::ReadResult& result = read.result;
   if (read.profile) return AnswerProfile(std::move(result));
   absl::Status status = devices_.status();
-  if (status.ok() && staging_) status = staging_->streams().status();
   if (status.ok() && read.staging && !result.has_place()) {
     status = AddBytes({read.staging->data(), read.bytes}, &result);
   }

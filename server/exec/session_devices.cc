@@ -15,7 +15,12 @@ SessionDevices::SessionDevices(SessionDevice home, std::vector<Device*> further,
       further_(std::move(further)),
       account_(std::move(account)),
       priority_(priority),
-      limit_bytes_(limit_bytes) {}
+      limit_bytes_(limit_bytes) {
+  if (home_.asynchronous) {
+    home_copies_.emplace(home_.device, home_.stream, priority_);
+    home_.copies = &*home_copies_;
+  }
+}
 
 SessionDevices::~SessionDevices() {
   for (auto& [number, one] : opened_) {
@@ -49,13 +54,18 @@ absl::Status SessionDevices::Open(int place) {
   if (!stream.ok()) return stream.status();
   found->SetNumerics(*stream, numerics_);
   if (tag_) found->TimeWork(*stream, tag_);
+  const bool asynchronous = !found->host_memory();
   std::lock_guard<std::mutex> lock(mutex_);
   Further further;
   further.memory = std::make_shared<CachingAllocator>(
       found->CreateMemory(/*shared=*/false), limit_bytes_, *stream, account_);
   further.memory->set_place(place);
-  further.device = {found, *stream, further.memory.get(), nullptr,
-                    !found->host_memory()};
+  if (asynchronous) {
+    further.copies = std::make_unique<CopyStreams>(found, *stream, priority_);
+    further.copies->TimeWork(tag_);
+  }
+  further.device = {found,   *stream,      further.memory.get(),
+                    nullptr, asynchronous, further.copies.get()};
   opened_.emplace(place, std::move(further));
   return absl::OkStatus();
 }
@@ -89,11 +99,10 @@ SessionDevices::opened() const {
 }
 
 SessionDevices::Points SessionDevices::RecordPoints() {
-  Points points = {{home_.device, home_.device->RecordPoint(home_.stream)}};
-  for (auto& [number, one] : opened_) {
-    const SessionDevice& at = one.device;
-    points.emplace_back(at.device, at.device->RecordPoint(at.stream));
-  }
+  Points points;
+  ForEachStream([&](Device* device, StreamId stream) {
+    points.emplace_back(device, device->RecordPoint(stream));
+  });
   return points;
 }
 
@@ -106,11 +115,11 @@ SessionDevices::Points SessionDevices::RecordQueuePoints() {
 }
 
 absl::Status SessionDevices::status() {
-  absl::Status first = home_.device->StreamStatus(home_.stream);
-  for (auto& [number, one] : opened_) {
-    absl::Status status = one.device.device->StreamStatus(one.device.stream);
+  absl::Status first;
+  ForEachStream([&](Device* device, StreamId stream) {
+    absl::Status status = device->StreamStatus(stream);
     if (first.ok()) first = std::move(status);
-  }
+  });
   return first;
 }
 
@@ -128,10 +137,22 @@ void SessionDevices::ForEach(
   for (const auto& [place, one] : opened_) visit(place, one.device);
 }
 
+void SessionDevices::ForEachStream(
+    absl::FunctionRef<void(Device*, StreamId)> visit) const {
+  ForEach([&](int, const SessionDevice& one) {
+    visit(one.device, one.stream);
+    if (one.copies == nullptr) return;
+    for (const auto& stream : {one.copies->up(), one.copies->down()}) {
+      if (stream) visit(one.device, *stream);
+    }
+  });
+}
+
 void SessionDevices::TimeWork(std::optional<uint64_t> tag) {
   tag_ = tag;
   ForEach([&](int, const SessionDevice& one) {
     one.device->TimeWork(one.stream, tag);
+    if (one.copies != nullptr) one.copies->TimeWork(tag);
   });
 }
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionDevices: the daemon's devices as one session uses them: on each a
-// stream and memory of its own. The first is the session's home, where what it
-// exchanges with clients and with other sessions lies, and tensors of "cpu"
-// (ops/place_op.h). Another one costs nothing until an op needs it.
+// SessionDevices: the daemon's devices as one session uses them: on each
+// streams and memory of its own. The first is the session's home, where what it
+// exchanges with other sessions lies, and tensors of "cpu" (ops/place_op.h).
+// Another one costs nothing until a tensor lies there.
 // Thread-safety: Find and home on the worker thread only, the rest from any.
 #ifndef HOLDFAST_SERVER_EXEC_SESSION_DEVICES_H_
 #define HOLDFAST_SERVER_EXEC_SESSION_DEVICES_H_
@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/device.h"
+#include "server/exec/copy_streams.h"
 #include "server/memory/caching_allocator.h"
 
 namespace holdfast {
@@ -33,15 +34,19 @@ struct SessionDevice {
   // memory at any time, so integers that kernels use as indices are copied
   // there before they are checked.
   CachingAllocator* guard = nullptr;
-  bool asynchronous = false;  // work is done after its launch
+  bool asynchronous = false;      // work is done after its launch
+  CopyStreams* copies = nullptr;  // beside `stream`; null: not asynchronous
+  int place() const { return memory->place(); }
 };
 
 class SessionDevices {
  public:
-  // `home` stays its owner's. The devices must outlive this.
+  // `home` stays its owner's, but for its copy streams, which are made here.
+  // The devices must outlive this.
   SessionDevices(SessionDevice home, std::vector<Device*> further,
                  size_t limit_bytes, std::shared_ptr<MemoryAccount> account,
                  int priority);
+  // Waits for what is enqueued, on home for copies alone.
   ~SessionDevices();
 
   bool several() const { return !further_.empty(); }
@@ -56,10 +61,10 @@ class SessionDevices {
   // Those that were used, home aside, by their places.
   std::vector<std::pair<int, std::shared_ptr<CachingAllocator>>> opened() const;
 
-  // A point of each stream (Device::RecordPoint).
+  // A point of each stream (Device::RecordPoint), those of copies too.
   using Points = std::vector<std::pair<Device*, uint64_t>>;
   Points RecordPoints();
-  Points RecordQueuePoints();  // Device::RecordQueuePoint
+  Points RecordQueuePoints();  // Device::RecordQueuePoint, of kernels' streams
   // The first error of a stream (Device::StreamStatus). Does not wait.
   absl::Status status();
   void SetNumerics(const Numerics& numerics);
@@ -76,10 +81,14 @@ class SessionDevices {
     SessionDevice device;
     std::shared_ptr<CachingAllocator> memory;
     std::shared_ptr<CachingAllocator> guard;  // null: nobody writes memory
+    std::unique_ptr<CopyStreams> copies;
   };
   absl::Status Open(int place);
+  // Of each that was used: its streams, copies' last.
+  void ForEachStream(absl::FunctionRef<void(Device*, StreamId)> visit) const;
 
   SessionDevice home_;
+  std::optional<CopyStreams> home_copies_;
   const std::vector<Device*> further_;
   const std::shared_ptr<MemoryAccount> account_;
   const int priority_;  // of streams

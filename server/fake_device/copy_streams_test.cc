@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large copies from and to the host on streams of their own, on a device that
-// does everything later: what is copied is what the session's order says.
+// Large copies from and to the host on streams of their own, on devices that
+// do everything later: what is copied is what the session's order says.
 #include "server/exec/copy_streams.h"
 
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -25,18 +26,42 @@ constexpr size_t kLarge = CopyStreams::kLeastBytes / sizeof(float) + 7;
 
 std::unique_ptr<Device> NewCpu() { return NewCpuDevice(1); }
 
-std::unique_ptr<FakeDevice> NewFake() {
-  auto device =
-      std::make_unique<FakeDevice>(absl::Microseconds(300), &NewCpu, nullptr);
+std::unique_ptr<FakeDevice> NewFake(absl::Duration lag, int index) {
+  auto device = std::make_unique<FakeDevice>(lag, &NewCpu, nullptr, index);
   device->set_name("cuda");
   return device;
 }
 
-class CopyStreamsTest : public SessionTest {
+// By the device's number in specs: the tests run on the first of two devices
+// and on the second, while the other one has nothing to do. What is asked of
+// the wrong one has passed already.
+class CopyStreamsTest : public SessionTest,
+                        public testing::WithParamInterface<int> {
  protected:
-  CopyStreamsTest() : SessionTest(NewFake()) {}
+  CopyStreamsTest()
+      : SessionTest(NewFake(absl::Microseconds(Lag(1)), 0)),
+        second_(NewFake(absl::Microseconds(Lag(2)), 1)) {
+    OpenOnBoth();
+  }
   ~CopyStreamsTest() override { session_.reset(); }
 
+  static int Lag(int device) { return device == GetParam() ? 300 : 0; }
+  FakeDevice& Used() {
+    return *static_cast<FakeDevice*>(GetParam() == 1 ? device_.get()
+                                                     : second_.get());
+  }
+  void OpenOnBoth() {
+    Session::Options options;
+    options.further_devices = {second_.get()};
+    Open(options);
+  }
+  void PutThere(uint64_t handle, std::vector<float> values) {
+    Put(handle, std::move(values));
+    batch_.mutable_commands(batch_.commands_size() - 1)
+        ->mutable_put()
+        ->mutable_spec()
+        ->set_device(GetParam());
+  }
   // Without waiting, as part of the next batch.
   void AddRead(uint64_t handle) {
     v1::Read* read = Add()->mutable_read();
@@ -47,15 +72,18 @@ class CopyStreamsTest : public SessionTest {
     Op(OpId::add, {to, other}, next_output_++)->set_inplace(true);
   }
 
+  const std::unique_ptr<FakeDevice> second_;
   uint64_t next_output_ = 100;
 };
 
-TEST_F(CopyStreamsTest, AnUploadIsThereForWhatFollows) {
+INSTANTIATE_TEST_SUITE_P(Devices, CopyStreamsTest, testing::Values(1, 2));
+
+TEST_P(CopyStreamsTest, AnUploadIsThereForWhatFollows) {
   uint64_t handle = 1;
   for (int round = 0; round < 100; ++round) {
-    Put(handle, V(kLarge, round));
+    PutThere(handle, V(kLarge, round));
     Op(OpId::add, {handle, handle}, handle + 1);
-    Put(handle + 2, V(kLarge, 1));
+    PutThere(handle + 2, V(kLarge, 1));
     Op(OpId::add, {handle + 1, handle + 2}, handle + 3);
     // Their blocks go to the next uploads and ops.
     for (int i = 0; i < 3; ++i) Add()->add_release(handle + i);
@@ -65,9 +93,9 @@ TEST_F(CopyStreamsTest, AnUploadIsThereForWhatFollows) {
   }
 }
 
-TEST_F(CopyStreamsTest, WhatIsReadIsWhatWasThere) {
-  Put(1, V(kLarge, 0));
-  Put(2, V(kLarge, 1));
+TEST_P(CopyStreamsTest, WhatIsReadIsWhatWasThere) {
+  PutThere(1, V(kLarge, 0));
+  PutThere(2, V(kLarge, 1));
   constexpr int kRounds = 100;
   for (int round = 0; round < kRounds; ++round) {
     AddRead(1);
@@ -91,8 +119,44 @@ TEST_F(CopyStreamsTest, WhatIsReadIsWhatWasThere) {
   }
 }
 
-TEST_F(CopyStreamsTest, AReadSurvivesTheReleaseOfItsTensor) {
-  Put(1, V(kLarge, 1));
+TEST_P(CopyStreamsTest, WhoWritesWaitsForTheRead) {
+  PutThere(1, V(kLarge, 1));
+  EXPECT_EQ(Values(1), V(kLarge, 1));
+  const StreamId download = Used().newest_stream();
+  Used().Hold(download, true);
+  AddRead(1);
+  AddInPlace(1, 1);
+  Deliver();
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(session_->AwaitsDevice());
+  Used().Hold(download, false);
+  AwaitReads();
+  const std::string& data = wire_.events.back().read().data();
+  V values(data.size() / sizeof(float));
+  std::memcpy(values.data(), data.data(), data.size());
+  EXPECT_EQ(values, V(kLarge, 1));
+  EXPECT_EQ(Values(1), V(kLarge, 2));
+}
+
+// The staging memory of an upload that has not begun is not the next one's.
+TEST_P(CopyStreamsTest, UploadsDoNotOvertakeOneAnother) {
+  PutThere(1, V(kLarge, 0));
+  Deliver();
+  const StreamId upload = Used().newest_stream();
+  Used().Hold(upload, true);
+  constexpr int kUploads = 8;
+  for (int i = 1; i < kUploads; ++i) {
+    PutThere(1 + i, V(kLarge, i));
+    Deliver();
+  }
+  Used().Hold(upload, false);
+  for (int i = 0; i < kUploads; ++i) {
+    EXPECT_EQ(Values(1 + i), V(kLarge, i));
+  }
+}
+
+TEST_P(CopyStreamsTest, AReadSurvivesTheReleaseOfItsTensor) {
+  PutThere(1, V(kLarge, 1));
   uint64_t handle = 1;
   for (int round = 0; round < 100; ++round) {
     AddRead(handle);
@@ -114,11 +178,39 @@ TEST_F(CopyStreamsTest, AReadSurvivesTheReleaseOfItsTensor) {
   }
 }
 
-TEST_F(CopyStreamsTest, ASessionMayEndWithCopiesUnderWay) {
+TEST_P(CopyStreamsTest, ABarrierWaitsForCopies) {
+  PutThere(1, V(kLarge, 1));
+  Deliver();
+  const StreamId upload = Used().newest_stream();
+  AddRead(1);
+  Deliver();
+  AwaitReads();
+  const StreamId download = Used().newest_stream();
+  for (const StreamId stream : {upload, download}) {
+    Used().Hold(stream, true);
+    if (stream == download) {
+      AddRead(1);
+    } else {
+      PutThere(2, V(kLarge, 1));
+    }
+    v1::Read* barrier = Add()->mutable_read();
+    barrier->set_id(++read_id_);
+    Deliver();
+    absl::SleepFor(absl::Milliseconds(20));
+    session_->RunSome({});
+    EXPECT_TRUE(session_->AwaitsDevice()) << stream;
+    EXPECT_LT(wire_.events.back().read().id(), read_id_) << stream;
+    Used().Hold(stream, false);
+    AwaitReads();
+    EXPECT_EQ(wire_.events.back().read().id(), read_id_) << stream;
+  }
+}
+
+TEST_P(CopyStreamsTest, ASessionMayEndWithCopiesUnderWay) {
   for (int round = 0; round < 20; ++round) {
-    Open({});
+    OpenOnBoth();
     sequence_ = 0;
-    Put(1, V(kLarge, 1));
+    PutThere(1, V(kLarge, 1));
     AddRead(1);
     AddRead(1);
     Deliver();

@@ -4,11 +4,13 @@
 // A session on two devices that do everything later, each at its own pace, and
 // that refuse each other's memory.
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/op_id.h"
+#include "server/exec/copy_streams.h"
 #include "server/exec/cpu_device.h"
 #include "server/fake_device/fake_device.h"
 #include "server/replay/replaying_device.h"
@@ -51,6 +53,13 @@ class SeveralDevicesTest : public SessionTest {
     Session::Options options;
     options.further_devices = {second_.get()};
     Open(options);
+  }
+  void PutOn(int device, uint64_t handle, V values) {
+    Put(handle, std::move(values));
+    batch_.mutable_commands(batch_.commands_size() - 1)
+        ->mutable_put()
+        ->mutable_spec()
+        ->set_device(device);
   }
   void Move(uint64_t input, int device, uint64_t output) {
     v1::Attr* attr = Op(OpId::to_device, {input}, output)->add_attrs();
@@ -119,12 +128,41 @@ TEST_F(SeveralDevicesTest, ANumberThatNoDeviceHasBreaksTheProtocol) {
   EXPECT_THAT(SessionError(), HasSubstr("must be below 64. Got 64"));
 }
 
-TEST_F(SeveralDevicesTest, DataComesToTheFirst) {
-  Put(1, {1, 2});
-  Put(2, {1, 2});
-  batch_.mutable_commands(1)->mutable_put()->mutable_spec()->set_device(2);
-  EXPECT_THAT(Read(2).status().message(), HasSubstr("to the first device"));
+TEST_F(SeveralDevicesTest, DataOfTheSecondPassesTheFirstBy) {
+  const V large(CopyStreams::kLeastBytes, 3);
+  PutOn(2, 1, {1, 2});
+  PutOn(2, 2, large);
+  Op(OpId::add, {2, 2}, 3);
   EXPECT_EQ(Values(1), (V{1, 2}));
+  EXPECT_EQ(Values(2), large);
+  EXPECT_EQ(Values(3), V(large.size(), 6));
+  auto& first = *static_cast<FakeDevice*>(device_.get());
+  auto& second = *static_cast<FakeDevice*>(second_.get());
+  EXPECT_EQ(first.launches(), 0u);
+  EXPECT_EQ(first.copies(), 0u);
+  EXPECT_EQ(second.copies(), 5u);
+  const v1::SessionStats stats = session_->Stats();
+  ASSERT_EQ(stats.devices_size(), 2);
+  EXPECT_EQ(stats.devices(0).peak_bytes_in_use(), 0u);
+  EXPECT_GT(stats.devices(1).bytes_in_use(), 2 * large.size() * sizeof(float));
+}
+
+TEST_F(SeveralDevicesTest, DataForADeviceThatIsNotThere) {
+  PutOn(3, 1, {1, 2});
+  EXPECT_THAT(Read(1).status().message(),
+              HasSubstr("has 2 GPUs, counted from 0. Got cuda:2"));
+  PutOn(2, 2, {1, 2});
+  EXPECT_EQ(Values(2), (V{1, 2}));
+}
+
+TEST_F(SeveralDevicesTest, AFullSecondDeviceRefusesUploadsAlone) {
+  session_->set_memory_limit(4 << 20);
+  PutOn(2, 1, V(200 << 10, 1));
+  PutOn(2, 2, V(1 << 20, 1));
+  EXPECT_THAT(Read(2).status().message(), HasSubstr("limit=4.0 MiB"));
+  PutOn(1, 3, V(200 << 10, 2));
+  EXPECT_EQ(Values(3), V(200 << 10, 2));
+  EXPECT_EQ(Values(1), V(200 << 10, 1));
 }
 
 TEST_F(SeveralDevicesTest, MemoryOfAnotherDeviceIsRefused) {

@@ -1,10 +1,18 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PinnedMemory: host memory that a device copies from and to while the host
-// goes on; for a local session memfds, which its client maps.
+// PinnedMemory: host memory that devices copy from and to while the host goes
+// on; for a local session memfds, which its client maps. One memory for all of
+// a session's devices: what a client fills is allocated before anybody knows
+// where it goes. Each device counts its streams and points from 1, so that
+// blocks know both by names of their own.
 #ifndef HOLDFAST_SERVER_MEMORY_PINNED_MEMORY_H_
 #define HOLDFAST_SERVER_MEMORY_PINNED_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "kernels/device.h"
 #include "server/memory/host_memory.h"
@@ -13,34 +21,31 @@ namespace holdfast {
 
 class PinnedMemory final : public DeviceMemory {
  public:
-  // `device` must outlive it.
-  PinnedMemory(Device* device, bool shared)
-      : device_(device), memory_(shared) {}
+  // `devices`: by their places, of one library; they must outlive it.
+  PinnedMemory(std::vector<Device*> devices, bool shared)
+      : devices_(std::move(devices)), memory_(shared) {}
 
-  absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override {
-    absl::StatusOr<MemorySegment> segment = memory_.AllocateSegment(bytes);
-    if (!segment.ok()) return segment;
-    absl::Status pinned = device_->PinHost(segment->base, segment->bytes);
-    if (pinned.ok()) return segment;
-    memory_.FreeSegment(*segment);
-    return pinned;
-  }
-  void FreeSegment(const MemorySegment& segment) override {
-    device_->UnpinHost(segment.base);
-    memory_.FreeSegment(segment);
+  // A device's stream as blocks of this memory know it (UseOnStream).
+  static StreamId NameOf(int place, StreamId stream) {
+    return static_cast<StreamId>(place) << kPlaceBit | stream;
   }
 
-  uint64_t RecordPoint(StreamId stream) override {
-    return device_->RecordPoint(stream);
-  }
-  bool PointPassed(uint64_t point) override {
-    return device_->PointPassed(point);
-  }
-  void WaitPoint(uint64_t point) override { device_->WaitPoint(point); }
+  absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override;
+  void FreeSegment(const MemorySegment& segment) override;
+
+  uint64_t RecordPoint(StreamId stream) override;
+  bool PointPassed(uint64_t point) override;
+  void WaitPoint(uint64_t point) override;
 
  private:
-  Device* const device_;
+  // Streams are counted below it; devices keep no more of them in a point.
+  static constexpr int kPlaceBit = 24;
+
+  const std::vector<Device*> devices_;
   HostMemory memory_;
+  // Those that were not seen to have passed, as their devices know them.
+  std::map<uint64_t, std::pair<Device*, uint64_t>> points_;
+  uint64_t last_point_ = 0;
 };
 
 }  // namespace holdfast

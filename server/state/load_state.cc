@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/profile_clock.h"
@@ -143,6 +144,13 @@ absl::StatusOr<std::vector<RefPtr<Storage>>> DurableState::LoadBlobs(
     char* const to = storages.back()->data();
     const bool direct = device_->host_memory();
     std::unique_ptr<HostStaging> staging;
+    CopyStreams copies(device_, stream, /*priority=*/0);
+    const SessionDevice at = {device_,
+                              stream,
+                              allocator,
+                              nullptr,
+                              /*asynchronous=*/true,
+                              &copies};
     absl::Status status = file.ReadBlob(
         i, direct ? to : nullptr,
         [&](uint64_t offset, absl::string_view piece) {
@@ -156,9 +164,9 @@ absl::StatusOr<std::vector<RefPtr<Storage>>> DurableState::LoadBlobs(
           worker_->Run([&] {
             if (staging == nullptr) {
               staging = std::make_unique<HostStaging>(
-                  device_, stream, /*priority=*/0, /*shared=*/false, 0);
+                  std::vector<Device*>{device_}, /*shared=*/false, 0);
             }
-            copied = staging->Upload(**block, piece, offset);
+            copied = staging->Upload(at, **block, piece, offset);
             if (copied.ok()) copied = device_->Synchronize(stream);
           });
           return copied;
