@@ -49,7 +49,8 @@ absl::Status OpRunner::AwaitReaders(const SessionDevice& place,
                                     bool writes) const {
   if (!writes && !over_first_) return absl::OkStatus();
   for (const Value& input : inputs) {
-    if (!input) continue;
+    // One that lies elsewhere is only read, and its stream known there.
+    if (!input || DevicePlace(input->spec().device) != place.place()) continue;
     const StreamId reader = AsTensor(input)->storage()->TakeReader();
     if (reader == 0) continue;
     absl::Status s = place.device->Order(reader, place.stream);

@@ -3,6 +3,7 @@
 //
 // A session on two devices that do everything later, each at its own pace, and
 // that refuse each other's memory.
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -163,6 +164,33 @@ TEST_F(SeveralDevicesTest, AFullSecondDeviceRefusesUploadsAlone) {
   PutOn(1, 3, V(200 << 10, 2));
   EXPECT_EQ(Values(3), V(200 << 10, 2));
   EXPECT_EQ(Values(1), V(200 << 10, 1));
+}
+
+// What a copy to the host still reads is written after it, also where an op of
+// the other device has read it since.
+TEST_F(SeveralDevicesTest, ReadsAreKnownOnTheDeviceOfTheirTensor) {
+  const size_t count = CopyStreams::kLeastBytes;
+  PutOn(0, 1, V(count, 1));
+  PutOn(2, 2, V(count, 0));
+  EXPECT_EQ(Values(1), V(count, 1));
+  auto& first = *static_cast<FakeDevice*>(device_.get());
+  const StreamId download = first.newest_stream();
+  first.Hold(download, true);
+  v1::Read* read = Add()->mutable_read();
+  read->set_id(++read_id_);
+  read->set_handle(1);
+  Op(OpId::add, {2, 1}, 3)->set_inplace(true);
+  Op(OpId::add, {1, 1}, 3)->set_inplace(true);
+  Deliver();
+  absl::SleepFor(absl::Milliseconds(30));
+  first.Hold(download, false);
+  AwaitReads();
+  const std::string& data = wire_.events.back().read().data();
+  V values(data.size() / sizeof(float));
+  std::memcpy(values.data(), data.data(), data.size());
+  EXPECT_EQ(values, V(count, 1));
+  EXPECT_EQ(Values(1), V(count, 2));
+  EXPECT_EQ(Values(2), V(count, 1));
 }
 
 TEST_F(SeveralDevicesTest, MemoryOfAnotherDeviceIsRefused) {
