@@ -127,9 +127,8 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::StatusOr<SavedMasks> Saved(const OpSchema& schema,
                                            absl::Span<const Tensor> inputs) = 0;
 
-  // A tensor from row-major bytes: inline when small, else through the arena
-  // or an upload; `data` may be reused when it returns. `device`: one whose
-  // tensors lie on the daemon's first (DevicePlace).
+  // A tensor from row-major bytes on `device`: inline when small, else through
+  // the arena or an upload; `data` may be reused when it returns.
   virtual absl::StatusOr<Tensor> Put(DType dtype,
                                      absl::Span<const int64_t> shape,
                                      const void* data, int device) = 0;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
+#include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
@@ -214,6 +215,45 @@ TEST_F(SessionCoreTest, LargeValuesGoAside) {
   Put({257});
   EXPECT_EQ(LastSent().put().upload(), 1u);
   EXPECT_FALSE(session_->Put(DType::kFloat32, {-1}, nullptr).ok());
+}
+
+TEST_F(SessionCoreTest, DataGoesToItsDevice) {
+  wire::HelloReply hello;
+  hello.set_device("cuda");
+  hello.set_devices(2);
+  hello.add_features(kFeaturePlace);
+  session_ = MakeFakeSession(peer_, hello);
+  const float zero = 0;
+  absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ((*tensor)->spec().device, 2);
+  const wire::Command sent = LastSent();
+  EXPECT_EQ(sent.put().spec().device(), 2u);
+  EXPECT_EQ(sent.put().handle(), (*tensor)->handle());
+  const absl::Status none =
+      session_->Put(DType::kFloat32, {}, &zero, 3).status();
+  EXPECT_THAT(none.message(), HasSubstr("has 2 GPUs, counted from 0. Got "
+                                        "cuda:2"));
+}
+
+TEST_F(SessionCoreTest, AnOlderDaemonMovesDataItself) {
+  wire::HelloReply hello;
+  hello.set_device("cuda");
+  hello.set_devices(2);
+  session_ = MakeFakeSession(peer_, hello);
+  const float zero = 0;
+  absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ((*tensor)->spec().device, 2);
+  std::vector<wire::Command> sent = peer_->TakeSent();
+  ASSERT_GE(sent.size(), 2u);
+  EXPECT_EQ(sent[0].put().spec().device(), 0u);
+  EXPECT_EQ(sent[1].op().op(), static_cast<uint32_t>(OpId::to_device));
+  EXPECT_THAT(sent[1].op().inputs(), ElementsAre(sent[0].put().handle()));
+  EXPECT_EQ(sent[1].op().outputs(), (*tensor)->handle());
+  // The first takes it as it is.
+  ASSERT_TRUE(session_->Put(DType::kFloat32, {}, &zero, 1).ok());
+  EXPECT_EQ(LastSent().put().spec().device(), 1u);
 }
 
 // ---- the op table

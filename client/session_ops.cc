@@ -4,6 +4,7 @@
 // SessionCore: what makes and writes tensors: ops and puts.
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "client/export_hold.h"
@@ -12,6 +13,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
+#include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
@@ -237,8 +239,11 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
   }
   if (device != 0) status = CheckDevice("tensor", device);
   if (!status.ok()) return status;
+  // An older daemon takes bytes on its first device alone.
+  const bool straight = DevicePlace(device) == 0 ||
+                        absl::c_linear_search(hello_.features(), kFeaturePlace);
   TensorSpec spec = ContiguousSpec(dtype, shape);
-  spec.device = static_cast<int8_t>(device);
+  spec.device = static_cast<int8_t>(straight ? device : 0);
   const uint64_t bytes = spec.nbytes();
   wire::Put put;
   if (bytes <= connection_->inline_limit()) {
@@ -253,7 +258,16 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
     }
     if (!status.ok()) return status;
   }
-  return SendPut(std::move(put), std::move(spec), begin_ns);
+  absl::StatusOr<Tensor> tensor =
+      SendPut(std::move(put), std::move(spec), begin_ns);
+  if (straight || !tensor.ok()) return tensor;
+  Attrs move(&GetOp(OpId::to_device));
+  move.Set(0, int64_t{device});
+  Tensor moved;
+  status = Apply(move, {&*tensor, 1}, /*inplace=*/false, /*record=*/false,
+                 {&moved, 1});
+  if (!status.ok()) return status;
+  return moved;
 }
 
 absl::StatusOr<Tensor> SessionCore::Inherit(const Tensor& tensor) {

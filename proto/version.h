@@ -19,6 +19,7 @@ inline constexpr char kServerName[] = "holdfastd 0.1.0";
 inline constexpr char kFeatureShare[] = "share";
 inline constexpr char kFeaturePack[] = "pack";
 inline constexpr char kFeaturePublish[] = "publish";
+inline constexpr char kFeaturePlace[] = "place";
 
 }  // namespace holdfast
 

@@ -436,6 +436,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->add_features(kFeatureShare);
   reply->add_features(kFeaturePublish);
   reply->add_features(kFeaturePack);
+  reply->add_features(kFeaturePlace);
   ListSaved(reply);
 }
 
