@@ -54,20 +54,23 @@ def overlapping(torch, program, copies):
     raise AssertionError("no copy went on while a product was computed")
 
 
-def test_uploads_go_on_beside_kernels(torch):
-    x = torch.rand(700, 700, device="cuda")
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
+def test_uploads_go_on_beside_kernels(torch, device):
+    x = torch.rand(700, 700, device=device)
     array = np.arange(LARGE, dtype=np.float32)
 
     def program():
         y = busy(torch, x)
-        uploads = [torch.from_numpy(array + i) for i in range(3)]
+        uploads = [torch.tensor(array + i, device=device) for i in range(3)]
         sums = [u.sum() for u in uploads]
         assert float(y.sum()) == float(y.sum())
         for i, total in enumerate(sums):
             np.testing.assert_allclose(float(total), (array + i).sum(), rtol=1e-4)
 
-    kernels = overlapping(torch, program, "cuda:0 upload")
-    assert {k.name for k in kernels if k.stream == "cuda:0 upload"} == {"upload"}
+    kernels = overlapping(torch, program, f"{device} upload")
+    assert {k.name for k in kernels if k.stream == f"{device} upload"} == {"upload"}
+    # The other GPU hears nothing of it.
+    assert {k.stream.split()[0] for k in kernels} == {device}
 
 
 def test_a_profile_tells_what_the_device_did(torch):
@@ -99,16 +102,17 @@ def test_a_profile_tells_what_the_device_did(torch):
 def test_the_trace_has_a_row_for_each_stream(torch, tmp_path):
     def program():
         x = torch.from_numpy(np.ones((600, 600), np.float32))
-        y = torch.from_numpy(np.ones((600, 600), np.float32)).to("cuda:1")
+        y = torch.tensor(np.ones((600, 600), np.float32), device="cuda:1")
         (x @ x).numpy()
-        (y @ y).cpu().numpy()
+        (y @ y).numpy()
 
     prof, kernels = record(program)
     path = tmp_path / "trace.json"
     prof.export_chrome_trace(str(path))
     events = json.loads(path.read_text())["traceEvents"]
     rows = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert {"cuda:0", "cuda:1", "cuda:0 upload", "cuda:0 download"} <= rows
+    for device in ("cuda:0", "cuda:1"):
+        assert {device, f"{device} upload", f"{device} download"} <= rows
     assert sum(e.get("cat") == "kernel" for e in events) == len(kernels)
 
 

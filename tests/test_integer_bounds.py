@@ -211,6 +211,15 @@ def test_indices_go_along_to_another_gpu(torch):
         table[:4][index].cpu().numpy()
 
 
+def test_indices_uploaded_to_another_gpu(torch):
+    table = torch.arange(5.0, device="cuda:1")
+    for dtype in (np.int32, np.int64):
+        index = torch.tensor(np.array([4, 0, 4], dtype), device="cuda:1")
+        assert table[index].tolist() == [4, 0, 4]
+        with pytest.raises(IndexError, match="index 4 is out of bounds"):
+            table[:4][index].cpu().numpy()
+
+
 # ---- and such ops are part of recordings
 
 
@@ -221,11 +230,15 @@ def step_of_training(torch, table, weight, tokens, targets):
     return loss
 
 
-def losses_of(torch, known, steps=30):
-    torch.manual_seed(0)
-    table = torch.randn(50, 16).requires_grad_()
-    weight = torch.randn(16, 7).requires_grad_()
-    tokens, targets = torch.randint(0, 50, (32,)), torch.randint(0, 7, (32,))
+def losses_of(torch, known, device, steps=30):
+    rng = np.random.default_rng(0)
+
+    def put(array):
+        return torch.tensor(array, device=device)
+
+    table = put(rng.normal(size=(50, 16)).astype(np.float32)).requires_grad_()
+    weight = put(rng.normal(size=(16, 7)).astype(np.float32)).requires_grad_()
+    tokens, targets = put(rng.integers(0, 50, 32)), put(rng.integers(0, 7, 32))
     if not known:  # what comes of floats may be anything
         tokens, targets = tokens.float().long(), targets.float().long()
     before = replayed()
@@ -237,11 +250,12 @@ def losses_of(torch, known, steps=30):
     return losses, replayed() - before
 
 
-def test_a_step_with_an_embedding_and_a_loss_is_replayed(torch):
+@pytest.mark.parametrize("device", ["cpu", "cuda:1"])
+def test_a_step_with_an_embedding_and_a_loss_is_replayed(torch, device):
     deadline = time.monotonic() + 60
     known = unknown = 0
     while known <= unknown and time.monotonic() < deadline:
-        ours, known = losses_of(torch, known=True)
-        theirs, unknown = losses_of(torch, known=False)
+        ours, known = losses_of(torch, True, device)
+        theirs, unknown = losses_of(torch, False, device)
         assert ours == theirs
     assert known > unknown

@@ -184,14 +184,15 @@ class _File:
     def nbytes(self):
         return self._size
 
-    def tensor(self, name, advance=lambda count: None):
+    def tensor(self, name, number, advance=lambda count: None):
+        """A tensor on the device of that number."""
         dtype, shape, begin, _end = self.entries[name]
 
         def read_into(view):
             self._file.seek(self._data + begin)
             read_exactly(self._file, view, self.damaged, advance)
 
-        flat = filled(dtype, math.prod(shape), read_into)
+        flat = filled(dtype, math.prod(shape), read_into, number)
         if shape == tuple(flat.shape):
             return flat
         with holdfast.no_grad():
@@ -205,10 +206,7 @@ def read_file(file, what, map_location=None):
     number = locations.number_for("cpu", map_location)
     opened = _File(file, what)
     with bar("loading", opened.nbytes) as advance:
-        return {
-            name: _C.move_to(opened.tensor(name, advance), number)
-            for name in opened.entries
-        }
+        return {name: opened.tensor(name, number, advance) for name in opened.entries}
 
 
 def load_file(filename, device="cpu"):
@@ -252,4 +250,4 @@ class safe_open:
 
     def get_tensor(self, name):
         """The tensor; KeyError for a name that the file has not."""
-        return self._file.tensor(name)
+        return self._file.tensor(name, self._number)

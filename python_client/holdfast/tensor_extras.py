@@ -221,9 +221,8 @@ def __deepcopy__(self, memo):
 
 
 def _rebuild(cls, data, dtype, shape, requires_grad, device=None):
-    tensor = _C._from_bytes(data, shape, getattr(_C, dtype))
-    if device is not None:
-        tensor = _C.move_to(tensor, _C.device_number(device))
+    number = 0 if device is None else _C.device_number(device)
+    tensor = _C._from_bytes(data, shape, getattr(_C, dtype), number)
     if cls is not Tensor:
         return Tensor._make_subclass(cls, tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor

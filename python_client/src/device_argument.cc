@@ -22,7 +22,8 @@ namespace {
 
 int g_default_device = 0;
 int g_current_gpu = 0;  // torch.cuda.current_device()
-int g_put_device = 0;
+// Of a thread: one that waits for a large upload lets others run.
+thread_local int g_put_device = 0;
 
 bool RaiseForm() {
   PyErr_SetString(PyExc_TypeError,
@@ -125,8 +126,7 @@ std::string DeviceName(const Session& session, int number) {
 }
 
 ScopedPutDevice::ScopedPutDevice(int number)
-    : outer_(
-          std::exchange(g_put_device, DevicePlace(number) == 0 ? number : 0)) {}
+    : outer_(std::exchange(g_put_device, number)) {}
 ScopedPutDevice::~ScopedPutDevice() { g_put_device = outer_; }
 int ScopedPutDevice::now() { return g_put_device; }
 

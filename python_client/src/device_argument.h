@@ -29,8 +29,7 @@ client::Tensor MoveTo(client::Tensor tensor, int number);
 // "cpu", "cuda:0"; the session's own name for what it has where it has no GPU.
 std::string DeviceName(const client::Session& session, int number);
 
-// Where bytes that this thread's caller sends become tensors, while it lives:
-// straight there if the daemon takes them there.
+// Where bytes that this thread's caller sends become tensors, while it lives.
 class ScopedPutDevice {
  public:
   explicit ScopedPutDevice(int number);

@@ -160,7 +160,10 @@ Tensor ShareOrCopy(PyObject* object) {
     if (shared || PyErr_Occurred() != nullptr) return shared;
   }
   Tensor copy = PutBuffer(object);
-  if (copy && !MirrorArray(object, copy)) return Tensor();
+  // As in PyTorch, what is on a GPU does not follow the array.
+  if (copy && copy->spec().device == 0 && !MirrorArray(object, copy)) {
+    return Tensor();
+  }
   return copy;
 }
 
@@ -249,6 +252,7 @@ PyObject* FromNumpy(PyObject*, PyObject* array) {
     }
     return nullptr;
   }
+  const ScopedPutDevice scoped(0);
   return Finish(ShareOrCopy(array), false);
 }
 
@@ -283,12 +287,15 @@ PyObject* EmptyBytes(PyObject*, PyObject* args) {
   return tensor ? PyTuple_Pack(2, tensor.get(), buffer.get()) : nullptr;
 }
 
-// (bytes-like, shape, dtype) -> a tensor with a copy of those elements.
+// (bytes-like, shape, dtype, device's number) -> a tensor there with a copy of
+// those elements.
 PyObject* FromBytes(PyObject*, PyObject* args) {
   PyObject *bytes, *shape_object, *dtype_object;
   std::optional<DType> dtype;
   Dims shape;
-  if (!PyArg_ParseTuple(args, "OOO", &bytes, &shape_object, &dtype_object) ||
+  int device = 0;
+  if (!PyArg_ParseTuple(args, "OOO|i", &bytes, &shape_object, &dtype_object,
+                        &device) ||
       !ParseShapeAndDType(shape_object, dtype_object, &shape, &dtype)) {
     return nullptr;
   }
@@ -310,7 +317,7 @@ PyObject* FromBytes(PyObject*, PyObject* args) {
   absl::StatusOr<Tensor> tensor;
   {
     ScopedGilRelease unlocked;
-    tensor = held->Put(type, shape, view->buf);
+    tensor = held->Put(type, shape, view->buf, device);
   }
   if (!tensor.ok()) return RaiseStatus(tensor.status());
   return WrapTensor(*std::move(tensor));

@@ -10,8 +10,6 @@ key its number of elements (8 bytes) and the elements.
 import os
 import pickle
 
-from holdfast import _C
-
 from .reader import Checkpoint
 from .rebuild import StorageType, StoredElements
 from .storages import filled, read_exactly
@@ -84,6 +82,6 @@ class LegacyCheckpoint(Checkpoint):
             self._file.seek(here)
 
         def load():
-            return _C.move_to(filled(dtype, count, read_into), number)
+            return filled(dtype, count, read_into, number)
 
         return StoredElements(dtype, count, load)

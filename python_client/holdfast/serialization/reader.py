@@ -11,7 +11,6 @@ import struct
 import zipfile
 
 import holdfast
-from holdfast import _C
 from holdfast.errors import UnsupportedError
 
 from . import FormatError, locations
@@ -207,7 +206,7 @@ class ZipCheckpoint(Checkpoint):
                 stream.read(1)  # the end, where the checksum is compared
 
         def load():
-            return _C.move_to(filled(dtype, count, read_into), number)
+            return filled(dtype, count, read_into, number)
 
         return StoredElements(dtype, count, load)
 

@@ -63,13 +63,14 @@ def pieces(flat):
         yield memoryview(_C.ops.slice(flat, 0, start, start + step)._bytes())
 
 
-def filled(dtype, count, read_into):
-    """A 1-D tensor of `count` elements that `read_into(bytes)` fills.
+def filled(dtype, count, read_into, number=0):
+    """A 1-D tensor of `count` elements that `read_into(bytes)` fills, on the device
+    of that number.
 
     Over shared memory they are read straight into the daemon's memory.
     """
     if count == 0:
-        return _C.ops.empty((0,), dtype=dtype)
+        return _C._from_bytes(b"", (0,), dtype, number)
     made = _C._empty_bytes((count,), dtype)
     if made is not None:
         tensor, buffer = made
@@ -77,7 +78,7 @@ def filled(dtype, count, read_into):
         return tensor
     data = bytearray(count * dtype.itemsize)
     read_into(memoryview(data))
-    return _C._from_bytes(data, (count,), dtype)
+    return _C._from_bytes(data, (count,), dtype, number)
 
 
 def read_exactly(stream, view, damaged, advance=lambda count: None):

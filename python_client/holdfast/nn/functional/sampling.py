@@ -52,7 +52,7 @@ def affine_grid(theta, size, align_corners=None):
     lines = [_positions(n, bool(align_corners)) for n in size[2:]]
     mesh = np.meshgrid(*lines, indexing="ij")[::-1]  # x before y
     base = np.stack([*mesh, np.ones_like(mesh[0])], -1).reshape(-1, axes + 1)
-    base = _C.from_numpy(base).to(theta.dtype)
+    base = _C.as_tensor(base, dtype=theta.dtype, device=theta.device)
     return base.matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], axes)
 
 

@@ -84,7 +84,7 @@ def gaussian_blur(img, kernel_size, sigma=None):
     values, dtype = as_floats(img)
     channels = img.shape[-3] if img.dim() > 2 else 1
     values = values.reshape((-1, channels, height, width))
-    kernel = holdfast.from_numpy(kernel).to(img.device, values.dtype)
+    kernel = holdfast.as_tensor(kernel, dtype=values.dtype, device=img.device)
     kernel = kernel.expand(channels, 1, *kernel.shape)
     x, y = sizes[0] // 2, sizes[1] // 2
     values = F.pad(values, [x, x, y, y], mode="reflect")

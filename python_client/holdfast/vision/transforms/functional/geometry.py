@@ -142,7 +142,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     rows = _source(img.shape[-2], top, bottom, padding_mode)
     columns = _source(img.shape[-1], left, right, padding_mode)
     rows, columns = (
-        holdfast.from_numpy(places).to(img.device) for places in (rows, columns)
+        holdfast.as_tensor(places, device=img.device) for places in (rows, columns)
     )
     return img.index_select(-2, rows).index_select(-1, columns)
 

@@ -53,7 +53,7 @@ def _sampled(img, matrix, size, mode, fill):
     if fill is not None:
         values = holdfast.cat([values, holdfast.ones_like(values[:, :1])], 1)
     grid = _grid(matrix, size, (height, width))
-    grid = holdfast.from_numpy(grid).to(img.device, values.dtype)
+    grid = holdfast.as_tensor(grid, dtype=values.dtype, device=img.device)
     grid = grid.expand(values.shape[0], -1, -1, -1)
     values = F.grid_sample(
         values, grid, mode=word, padding_mode="zeros", align_corners=False
