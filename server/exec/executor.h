@@ -303,8 +303,8 @@ class Executor {
   const std::shared_ptr<PublishedTensors> names_;
   // Another one for each client; what waits for an answer looks at it.
   std::shared_ptr<int> client_life_ = std::make_shared<int>();
-  std::optional<HostStaging> staging_;  // where host code cannot see memory_
-  CachingAllocator guard_;              // memory that the client does not see
+  std::shared_ptr<HostStaging> staging_;  // where host code cannot see memory_
+  CachingAllocator guard_;                // memory that the client does not see
   SessionDevices devices_;
   OpRunner runner_;
   TensorStore store_;

@@ -171,7 +171,7 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
     result->mutable_place()->set_segment(block.segment);
     result->mutable_place()->set_offset(block.offset);
     result->mutable_place()->set_bytes(block.bytes);
-    AsTensor(tensor)->storage()->SetMirror(waiting.staging);
+    AsTensor(tensor)->storage()->SetMirror(waiting.staging, staging_);
   }
   waiting.points = {{(*at)->device, arrival->point}};
   waiting.result = std::move(*result);

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "ops/op_id.h"
 #include "server/exec/cpu_device.h"
+#include "server/exec/shared_storages.h"
 #include "server/fake_device/fake_device.h"
 #include "server/session/scripted_session.h"
 
@@ -43,6 +45,13 @@ class ForeignMemoryTest : public SessionTest {
   // The device outlives its sessions.
   ~ForeignMemoryTest() override { session_.reset(); }
 
+  v1::ReadResult ReadWith(v1::Read wish) {
+    wish.set_id(++read_id_);
+    *Add()->mutable_read() = std::move(wish);
+    Deliver();
+    AwaitReads();
+    return wire_.events.back().read();
+  }
   v1::ReadResult Export(uint64_t handle) {
     v1::Read* read = Add()->mutable_read();
     read->set_id(++read_id_);
@@ -250,6 +259,38 @@ TEST_F(ForeignMemoryTest, IndicesThatTheClientWroteAreChecked) {
   close(fd);
   take(4);
   EXPECT_THAT(Failure(4), HasSubstr("out of"));
+}
+
+// What a client maps of a tensor is memory of its session, the tensor perhaps
+// not any more.
+TEST_F(ForeignMemoryTest, ASharedTensorOutlivesWhoMappedIt) {
+  Session::Options options;
+  options.local = true;
+  options.shared = std::make_shared<SharedStorages>();
+  Open(options);
+  Put(1, {1, 2, 3});
+  v1::Read share;
+  share.set_handle(1);
+  share.set_share(true);
+  const std::string token = ReadWith(share).data();
+  v1::Read place;
+  place.set_handle(1);
+  place.set_place(true);
+  EXPECT_TRUE(ReadWith(place).has_place());
+  std::shared_ptr<Session> first = std::move(session_);
+  sequence_ = 0;
+  Open(options);
+  v1::Open* open = Add()->mutable_open();
+  open->set_handle(1);
+  open->set_token(token);
+  open->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+  open->mutable_spec()->add_shape(3);
+  Deliver();
+  first.reset();
+  EXPECT_EQ(Values(1), (V{1, 2, 3}));
+  Add()->add_release(1);
+  Put(2, {4});
+  EXPECT_EQ(Values(2), V{4});
 }
 
 }  // namespace
