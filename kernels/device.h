@@ -140,9 +140,16 @@ class Device {
 
   // A point of `stream`: everything enqueued so far. 0: it is done already.
   virtual uint64_t RecordPoint(StreamId stream) = 0;
-  // The same of what was given to the device's queue, which may be less.
-  virtual uint64_t RecordQueuePoint(StreamId stream) {
+  // The same of what was given to the device's queue, which may be less; its
+  // time is to be asked for.
+  virtual uint64_t RecordTimedPoint(StreamId stream) {
     return RecordPoint(stream);
+  }
+  // Of a timed point that has passed: seconds since the stream's timed point
+  // that was asked for before it. Nothing: none was, or the device keeps no
+  // times.
+  virtual std::optional<double> TakeSeconds(uint64_t /*point*/) {
+    return std::nullopt;
   }
   virtual bool PointPassed(uint64_t point) = 0;
   virtual void WaitPoint(uint64_t point) = 0;

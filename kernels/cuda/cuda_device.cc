@@ -384,6 +384,20 @@ uint64_t CudaDevice::RecordPoint(StreamId stream) {
   return point == 0 ? 0 : uint64_t{stream} << kPointBits | point;
 }
 
+uint64_t CudaDevice::RecordTimedPoint(StreamId stream) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(stream);
+  const uint64_t point = on == nullptr ? 0 : on->RecordPoint(/*timed=*/true);
+  return point == 0 ? 0 : uint64_t{stream} << kPointBits | point;
+}
+
+std::optional<double> CudaDevice::TakeSeconds(uint64_t point) {
+  Use();
+  const std::shared_ptr<CudaStream> on = Find(point >> kPointBits);
+  if (on == nullptr) return std::nullopt;
+  return on->TakeSeconds(point & kPointMask);
+}
+
 bool CudaDevice::PointPassed(uint64_t point) {
   if (point == 0) return true;
   Use();

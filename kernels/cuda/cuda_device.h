@@ -80,6 +80,8 @@ class CudaDevice final : public Device, public Recorder {
                           size_t bytes) override;
 
   uint64_t RecordPoint(StreamId stream) override;
+  uint64_t RecordTimedPoint(StreamId stream) override;
+  std::optional<double> TakeSeconds(uint64_t point) override;
   bool PointPassed(uint64_t point) override;
   void WaitPoint(uint64_t point) override;
   absl::Status StreamStatus(StreamId stream) override;

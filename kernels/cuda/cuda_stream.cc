@@ -42,7 +42,10 @@ CudaStream::~CudaStream() {
   if (first_ != nullptr) cudaFreeAsync(first_, stream_);
   cudaStreamSynchronize(stream_);
   for (const Pending& pending : pending_) cudaEventDestroy(pending.event);
+  for (const auto& [point, event] : timed_) cudaEventDestroy(event);
+  if (last_timed_ != nullptr) cudaEventDestroy(last_timed_);
   for (cudaEvent_t event : spare_) cudaEventDestroy(event);
+  for (cudaEvent_t event : spare_timed_) cudaEventDestroy(event);
   cudaStreamDestroy(stream_);
 }
 
@@ -167,7 +170,11 @@ void CudaStream::PassFirst(cudaError_t error) {
   NoteError(error, "the work before");
   if (error == cudaSuccess) ops_done_ = first.ops;
   passed_ = first.point;
-  spare_.push_back(first.event);
+  if (first.timed) {
+    timed_.emplace_back(first.point, first.event);
+  } else {
+    spare_.push_back(first.event);
+  }
 }
 
 // A device that failed does no more work: its points have passed.
@@ -179,29 +186,58 @@ void CudaStream::Poll() {
   }
 }
 
-uint64_t CudaStream::RecordPoint() {
+cudaError_t CudaStream::RecordEvent(bool timed, cudaEvent_t* event) {
+  std::vector<cudaEvent_t>& spare = timed ? spare_timed_ : spare_;
+  cudaError_t error = cudaSuccess;
+  if (!spare.empty()) {
+    *event = spare.back();
+    spare.pop_back();
+  } else {
+    error = cudaEventCreateWithFlags(
+        event, timed ? cudaEventDefault : cudaEventDisableTiming);
+    if (error != cudaSuccess) return error;
+  }
+  error = cudaEventRecord(*event, stream_);
+  if (error != cudaSuccess) spare.push_back(*event);
+  return error;
+}
+
+uint64_t CudaStream::RecordPoint(bool timed) {
   std::lock_guard<std::mutex> lock(mutex_);
   Poll();
   cudaEvent_t event = nullptr;
-  cudaError_t error = cudaSuccess;
-  if (!spare_.empty()) {
-    event = spare_.back();
-    spare_.pop_back();
-  } else {
-    error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-  }
-  if (error == cudaSuccess) error = cudaEventRecord(event, stream_);
+  cudaError_t error = RecordEvent(timed, &event);
   if (error != cudaSuccess) {
     // Without an event there is nothing to ask: wait here.
     NoteError(error, "cudaEventRecord");
-    if (event != nullptr) spare_.push_back(event);
     error = cudaStreamSynchronize(stream_);
     NoteError(error, "the work before");
     if (error == cudaSuccess) ops_done_ = trail_.count();
     return 0;
   }
-  pending_.push_back({++recorded_, trail_.count(), event});
+  pending_.push_back({++recorded_, trail_.count(), event, timed});
   return recorded_;
+}
+
+std::optional<double> CudaStream::TakeSeconds(uint64_t point) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::optional<double> seconds;
+  while (!timed_.empty() && timed_.front().first <= point) {
+    const cudaEvent_t event = timed_.front().second;
+    timed_.pop_front();
+    float ms = 0;
+    seconds.reset();
+    if (last_timed_ != nullptr) {
+      if (cudaEventElapsedTime(&ms, last_timed_, event) == cudaSuccess) {
+        seconds = ms * 1e-3;
+      } else {
+        cudaGetLastError();  // not the next launch's
+      }
+      spare_timed_.push_back(last_timed_);
+    }
+    last_timed_ = event;
+  }
+  return seconds;
 }
 
 bool CudaStream::PointPassed(uint64_t point) {

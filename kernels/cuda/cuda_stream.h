@@ -70,8 +70,11 @@ class CudaStream final : public CudaContext {
                       std::optional<PhiloxState> first);
 
   // ---- points
-  // Of what is enqueued so far; 0 if that is done.
-  uint64_t RecordPoint();
+  // Of what is enqueued so far; 0 if that is done. `timed`: TakeSeconds will
+  // ask for it.
+  uint64_t RecordPoint(bool timed = false);
+  // See Device::TakeSeconds.
+  std::optional<double> TakeSeconds(uint64_t point);
   bool PointPassed(uint64_t point);
   void WaitPoint(uint64_t point);
   // The error that ended the stream's work, if one did.
@@ -108,12 +111,18 @@ class CudaStream final : public CudaContext {
     uint64_t point;
     uint64_t ops;  // noted before it
     cudaEvent_t event;
+    bool timed;
   };
+  // REQUIRES: mutex_ held. An event that is recorded; an error: none.
+  cudaError_t RecordEvent(bool timed, cudaEvent_t* event);
   // REQUIRES: mutex_ held, pending_ not empty. The first is over.
   void PassFirst(cudaError_t error);
 
   std::deque<Pending> pending_;
-  std::vector<cudaEvent_t> spare_;
+  std::vector<cudaEvent_t> spare_, spare_timed_;
+  // Points that have passed and were not asked for; the last that was.
+  std::deque<std::pair<uint64_t, cudaEvent_t>> timed_;
+  cudaEvent_t last_timed_ = nullptr;
   uint64_t recorded_ = 0, passed_ = 0;
   OpTrail trail_;
   uint64_t ops_done_ = 0;  // of the trail's, without an error

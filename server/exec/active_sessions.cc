@@ -31,8 +31,13 @@ void ActiveSessions::Clear() {
 }
 
 bool ActiveSessions::AnyWork() const {
-  return std::any_of(active_.begin(), active_.end(),
-                     [](const Active& a) { return a.session->Runnable(); });
+  return std::any_of(active_.begin(), active_.end(), [](const Active& a) {
+    return a.session->Runnable(absl::InfiniteDuration());
+  });
+}
+
+void ActiveSessions::MarkWork() {
+  for (const Active& active : active_) active.session->MarkWork();
 }
 
 bool ActiveSessions::RetireAll() {

@@ -31,13 +31,19 @@ class ActiveSessions {
   void Remove(const Session* session);
   void Clear();
 
-  // Calls work(session) for the active ones that have work at `now`, and lets
-  // go of those that had none for a while.
+  // Calls in_use(session), which says whether it is, for the active ones, and
+  // lets go of those that were not for a while. They are seen at `now`.
   template <typename F>
-  void ForEachWithWork(Clock::time_point now, F work);
+  void ForEachActive(Clock::time_point now, F in_use);
+  template <typename F>
+  void ForEachIdle(F visit) {
+    for (const auto& [session, doorbell] : idle_) visit(session);
+  }
 
-  // Whether any active session has work.
+  // Whether any active session has work that its device could take now.
   bool AnyWork() const;
+  // Marks what active sessions have enqueued (Session::MarkWork).
+  void MarkWork();
   bool any_idle() const { return !idle_.empty(); }
 
   // Before the worker sleeps: all that have nothing to do become idle. False if
@@ -77,12 +83,11 @@ class ActiveSessions {
 namespace holdfast {
 
 template <typename F>
-void ActiveSessions::ForEachWithWork(Clock::time_point now, F work) {
+void ActiveSessions::ForEachActive(Clock::time_point now, F in_use) {
   for (size_t i = 0; i < active_.size();) {
     Session* session = active_[i].session;
-    if (session->Runnable()) {
+    if (in_use(session)) {
       active_[i].last_work = now;
-      work(session);
     } else if (now - active_[i].last_work > idle_after_ && Retire(session)) {
       active_[i] = active_.back();
       active_.pop_back();

@@ -1,56 +1,95 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// EnqueuedWork: how far a session's ops are ahead of an asynchronous device. A
-// GPU's queue has room for some thousand launches, and a launch that finds it
-// full waits: in the worker, and so for every other session. A session that is
-// too far ahead has no turns until its device has caught up.
+// EnqueuedWork: how far a session's ops are ahead of its asynchronous devices,
+// and how long these work for it. A GPU's queue has room for some thousand
+// launches, and a launch that finds it full waits: in the worker, and so for
+// every other session. A session that is too far ahead has no turns until its
+// device has caught up; where others want the device, that is a matter of
+// milliseconds, so that whose turn it is remains to be said here and not by the
+// device, which serves all streams alike.
+//
+// Marks (timed points of the devices) stand between the ops. What lies between
+// two has taken the time from one to the other, less that before the ops came.
 // Thread-safety: worker thread only.
 #ifndef HOLDFAST_SERVER_EXEC_ENQUEUED_WORK_H_
 #define HOLDFAST_SERVER_EXEC_ENQUEUED_WORK_H_
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <utility>
+#include <map>
+#include <vector>
 
+#include "absl/time/time.h"
+#include "server/exec/device_time.h"
 #include "server/exec/session_devices.h"
 
 namespace holdfast {
 
 class EnqueuedWork {
  public:
-  // Ops between two points, and points that may be ahead. An op is a handful of
+  // Ops between two marks, and those that may be ahead. An op is a handful of
   // launches at most, but for those that loop.
-  static constexpr uint64_t kOpsPerPoint = 64;
-  static constexpr size_t kMostPoints = 6;
+  static constexpr uint64_t kOpsPerMark = 64;
+  static constexpr uint64_t kMostOps = 384;
+  // Where others want the device: ops that may be ahead until it is known how
+  // long they take, and device time between two marks, if an op is not longer.
+  static constexpr uint64_t kFirstOps = 16;
+  static constexpr double kSecondsPerMark = 0.0005;
 
-  // `ops`: run so far. `record()` gives points of what the devices have.
-  template <typename Record>
-  bool TooFar(uint64_t ops, Record record) {
-    if (ops - noted_ >= kOpsPerPoint) {
-      noted_ = ops;
-      points_.push_back(record());
-      DropPassed();
-    } else if (points_.size() >= kMostPoints) {
-      DropPassed();
-    }
-    return points_.size() >= kMostPoints;
+  // `devices` must outlive this.
+  explicit EnqueuedWork(SessionDevices* devices) : devices_(*devices) {}
+
+  // Ops may run from now on; `ops` have so far, here and below. The first time
+  // it waits for the devices, which have nothing to do for the session yet.
+  void BeginSlice(absl::Time now, uint64_t ops) {
+    if (clocks_.empty()) SetClocks();
+    if (ops == marked_ops_) begun_ = now;
   }
+  // Whether no op should follow now. `lead`: the device time that ops may be
+  // ahead, by what earlier ones took.
+  bool TooFar(uint64_t ops, absl::Duration lead);
+  // Sets a mark behind the ops, unless there is one.
+  void Mark(uint64_t ops);
+  // The devices have not done all that was marked.
+  bool under_way() const { return !marks_.empty(); }
+  // When they worked at what they have done since the last call. Others' work
+  // may have been done meanwhile.
+  std::vector<DeviceUse> TakeUses();
 
  private:
-  static bool Passed(const SessionDevices::Points& points) {
-    return std::all_of(points.begin(), points.end(), [](const auto& one) {
-      return one.first->PointPassed(one.second);
-    });
-  }
-  void DropPassed() {
-    while (!points_.empty() && Passed(points_.front())) points_.pop_front();
-  }
+  struct Marked {
+    SessionDevices::Points points;
+    uint64_t ops;
+    absl::Time begun, made;     // the first op since the mark before; the mark
+    std::vector<double> times;  // by the devices' clocks, once it has passed
+  };
+  bool Ahead(uint64_t ops, absl::Duration lead) const;
+  bool MarkIsDue(uint64_t ops, absl::Duration lead) const;
+  // A device's time beside the host's. The device says how long it was from
+  // mark to mark, the host when each was made and when it was seen to have
+  // passed, between which it did pass. So neither the drift of two clocks nor a
+  // late look adds up.
+  struct Clock {
+    double last = 0;  // seconds from the first mark to the last
+    absl::Time zero;  // when the first passed, by the host's clock
+    absl::Time passed = absl::InfinitePast();  // the last, by the host's clock
+  };
+  void SetClocks();
+  void DropPassed();
+  // The mark has passed, as is seen now: sets its times.
+  void ReadClocks(Marked* mark, absl::Time now);
+  // Notes the uses that ended with the mark.
+  void Account(const Marked& mark);
 
-  std::deque<SessionDevices::Points> points_;
-  uint64_t noted_ = 0;
+  SessionDevices& devices_;
+  std::deque<Marked> marks_;
+  uint64_t marked_ops_ = 0;  // before the last mark
+  uint64_t passed_ops_ = 0;  // before the last that has passed
+  absl::Time begun_;
+  std::map<Device*, Clock> clocks_;
+  std::vector<DeviceUse> uses_;  // not taken yet
+  double seconds_per_op_ = 0;    // of late; 0: not known
 };
 
 }  // namespace holdfast

@@ -101,14 +101,23 @@ class Executor {
   // Any thread: memory that the client maps.
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
 
+  // What asynchronous devices have of the session (enqueued_work.h); devices
+  // that work inside the call have nothing.
+  bool asynchronous() const { return staging_ != nullptr; }
+  void BeginSlice(absl::Time now) {
+    if (asynchronous()) enqueued_.BeginSlice(now, runner_.ops_run());
+  }
+  bool too_far_ahead(absl::Duration lead) {
+    return asynchronous() && enqueued_.TooFar(runner_.ops_run(), lead);
+  }
+  void MarkWork() {
+    if (asynchronous()) enqueued_.Mark(runner_.ops_run());
+  }
+  bool work_under_way() const { return enqueued_.under_way(); }
+  std::vector<DeviceUse> TakeDeviceUses() { return enqueued_.TakeUses(); }
+
   // Reads whose bytes are still on their way from the device, and whether the
   // first of them has arrived: FinishReads answers it and those behind it.
-  // Whether the device is so far behind that no command should follow now.
-  bool too_far_ahead() {
-    return staging_ && enqueued_.TooFar(runner_.ops_run(), [this] {
-      return devices_.RecordQueuePoints();
-    });
-  }
   bool awaits_device() const { return !reads_.empty(); }
   bool ReadArrived() const;
   void FinishReads();
@@ -308,7 +317,7 @@ class Executor {
   SessionDevices devices_;
   OpRunner runner_;
   TensorStore store_;
-  EnqueuedWork enqueued_;
+  EnqueuedWork enqueued_{&devices_};
   std::deque<WaitingRead> reads_;  // in the stream's order
   std::map<std::string, KeptTensor> kept_;
   std::vector<std::unique_ptr<PendingBackward>> backwards_;

@@ -3,7 +3,10 @@
 //
 // FairShare: whose turn on the device it is. Device time is shared out by
 // weight, first among users, then among the sessions of one user
-// (start-time fair queueing on two levels: Goyal, Vin and Cheng, 1996). Who
+// (start-time fair queueing on two levels: Goyal, Vin and Cheng, 1996). An
+// asynchronous device's time is known late, when the work is done: meanwhile
+// nobody runs far ahead of those that still want it (multi-queue fair queueing:
+// Hedayati et al., 2019). Who
 // has been idle has a little credit, so that a client which computes or thinks
 // between its ops loses none of its share, and a short interactive op goes
 // first.
@@ -11,6 +14,7 @@
 #ifndef HOLDFAST_SERVER_EXEC_FAIR_SHARE_H_
 #define HOLDFAST_SERVER_EXEC_FAIR_SHARE_H_
 
+#include <algorithm>
 #include <atomic>
 
 namespace holdfast {
@@ -35,6 +39,7 @@ class ShareAccount {
 
   std::atomic<double> weight_{1};
   double virtual_time_ = 0;
+  double unsettled_ = 0;  // seconds charged since the last Settle
 };
 
 // A user's account, and the clock of the sessions that share it. Owned by
@@ -84,10 +89,24 @@ class FairShare {
     }
   }
 
-  // It has used so much device time.
+  // It has used so much device time, or, where the device works later, of the
+  // worker's.
   static void Charge(UserShare* user, ShareAccount* session, double seconds) {
     user->account.Use(seconds);
     session->Use(seconds);
+    session->unsettled_ += seconds;
+  }
+
+  // An asynchronous device has worked so long for it since the last call.
+  // Worker and device work side by side: the longer time counts.
+  static void Settle(UserShare* user, ShareAccount* session, double seconds) {
+    // The device is behind by so much at most.
+    constexpr double kMostUnsettled = 0.02;
+    const double more = seconds - session->unsettled_;
+    session->unsettled_ = std::clamp(-more, 0.0, kMostUnsettled);
+    if (more <= 0) return;
+    user->account.Use(more);
+    session->Use(more);
   }
 
  private:

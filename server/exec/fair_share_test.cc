@@ -153,5 +153,30 @@ TEST(FairShareTest, AShortOpGoesFirstAmongSessionsOfItsUser) {
   EXPECT_LE(interactive.max_wait, kSlice * 1.01);
 }
 
+// An asynchronous device: the worker's time and the device's count once.
+TEST(FairShareTest, TheLongerOfTwoTimesCounts) {
+  UserShare user;
+  ShareAccount session;
+  FairShare::Charge(&user, &session, 0.002);
+  FairShare::Settle(&user, &session, 0.005);
+  EXPECT_NEAR(session.virtual_time(), 0.005, 1e-9);
+  FairShare::Settle(&user, &session, 0.001);
+  EXPECT_NEAR(session.virtual_time(), 0.006, 1e-9);
+  // The worker was busier than the device: that is settled, too.
+  FairShare::Charge(&user, &session, 0.004);
+  FairShare::Settle(&user, &session, 0.001);
+  FairShare::Settle(&user, &session, 0.002);
+  EXPECT_NEAR(session.virtual_time(), 0.010, 1e-9);
+  EXPECT_NEAR(user.account.virtual_time(), 0.010, 1e-9);
+  // But is no credit for ever.
+  for (int i = 0; i < 100; ++i) {
+    FairShare::Charge(&user, &session, 1);
+    FairShare::Settle(&user, &session, 0.5);
+  }
+  const double before = session.virtual_time();
+  FairShare::Settle(&user, &session, 0.5);
+  EXPECT_NEAR(session.virtual_time() - before, 0.5, 0.021);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -106,10 +106,10 @@ SessionDevices::Points SessionDevices::RecordPoints() {
   return points;
 }
 
-SessionDevices::Points SessionDevices::RecordQueuePoints() {
+SessionDevices::Points SessionDevices::RecordTimedPoints() {
   Points points;
   ForEach([&](int, const SessionDevice& one) {
-    points.emplace_back(one.device, one.device->RecordQueuePoint(one.stream));
+    points.emplace_back(one.device, one.device->RecordTimedPoint(one.stream));
   });
   return points;
 }

@@ -64,7 +64,7 @@ class SessionDevices {
   // A point of each stream (Device::RecordPoint), those of copies too.
   using Points = std::vector<std::pair<Device*, uint64_t>>;
   Points RecordPoints();
-  Points RecordQueuePoints();  // Device::RecordQueuePoint, of kernels' streams
+  Points RecordTimedPoints();  // Device::RecordTimedPoint, of kernels' streams
   // The first error of a stream (Device::StreamStatus). Does not wait.
   absl::Status status();
   void SetNumerics(const Numerics& numerics);

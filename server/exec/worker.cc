@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/session/session.h"
 
 namespace holdfast {
@@ -59,6 +61,7 @@ void Worker::Stop() {
   RunPosted();  // whoever waits in Run must not wait for ever
   sessions_.Clear();
   ready_.clear();
+  in_use_.clear();
 }
 
 void Worker::Add(std::shared_ptr<Session> session) {
@@ -70,6 +73,8 @@ void Worker::Remove(const Session* session) {
   sessions_.Remove(session);
   ready_.erase(std::remove(ready_.begin(), ready_.end(), session),
                ready_.end());
+  in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), session),
+                in_use_.end());
 }
 
 void Worker::Post(std::function<void()> fn) {
@@ -134,11 +139,68 @@ bool Worker::Poll() {
 
 void Worker::LookForWork() {
   ready_.clear();
+  in_use_.clear();
   looked_ = Clock::now();
-  sessions_.ForEachWithWork(looked_, [&](Session* session) {
-    share_.Contend(session->user_share(), session->share());
-    ready_.push_back(session);
+  int asynchronous = 0;
+  sessions_.ForEachActive(looked_, [&](Session* session) {
+    TakeUses(session);
+    const bool ready = session->Runnable(lead());
+    const bool in_use = ready || session->work_under_way();
+    if (ready) ready_.push_back(session);
+    if (in_use) in_use_.push_back(session);
+    if (in_use && session->asynchronous()) ++asynchronous;
+    return in_use;
   });
+  contended_ = asynchronous > 1;
+  Settle();
+  for (Session* session : in_use_) {
+    share_.Contend(session->user_share(), session->share());
+  }
+  if (contended_) HoldBackLeaders();
+}
+
+void Worker::TakeUses(Session* session) {
+  for (const DeviceUse& use : session->TakeDeviceUses()) {
+    // One op for all where nobody else's can lie between them.
+    const uint64_t ops = contended_ ? use.ops : 1;
+    const absl::Duration each = (use.to - use.from) / ops;
+    absl::Time from = use.from;
+    for (uint64_t i = 0; i < ops; ++i, from += each) {
+      uses_.push_back({session, use.device, from, from + each});
+    }
+  }
+}
+
+void Worker::Settle() {
+  if (uses_.empty()) return;
+  std::sort(uses_.begin(), uses_.end(),
+            [](const Use& a, const Use& b) { return a.to < b.to; });
+  for (const Use& use : uses_) {
+    const double seconds = times_[use.device].PartOf(use.from, use.to);
+    FairShare::Settle(use.session->user_share(), use.session->share(), seconds);
+    use.session->AddDeviceSeconds(seconds);
+  }
+  uses_.clear();
+}
+
+void Worker::HoldBackLeaders() {
+  double least = std::numeric_limits<double>::infinity();  // of users
+  absl::flat_hash_map<const UserShare*, double> least_of;  // of their sessions
+  for (Session* session : in_use_) {
+    const UserShare* user = session->user_share();
+    const double time = session->share()->virtual_time();
+    least = std::min(least, user->account.virtual_time());
+    double& of_user = least_of.try_emplace(user, time).first->second;
+    of_user = std::min(of_user, time);
+  }
+  const auto leads = [&](Session* session) {
+    const UserShare* user = session->user_share();
+    return user->account.virtual_time() - least > options_.most_ahead ||
+           session->share()->virtual_time() - least_of[user] >
+               options_.most_ahead;
+  };
+  ready_.erase(std::remove_if(ready_.begin(), ready_.end(), leads),
+               ready_.end());
 }
 
 Session* Worker::NextInTurn() {
@@ -169,10 +231,15 @@ bool Worker::ServeOne() {
   const std::shared_ptr<Session> hold = next->shared_from_this();
   share_.Begin(next->user_share(), *next->share());
   const Clock::time_point start = Clock::now();
-  next->RunSome({options_.slice_commands, options_.slice_time, &has_posted_});
+  next->RunSome(
+      {options_.slice_commands, options_.slice_time, lead(), &has_posted_});
   const double used = Seconds(Clock::now() - start);
   FairShare::Charge(next->user_share(), next->share(), used);
-  next->AddDeviceSeconds(used);
+  if (!next->asynchronous()) {
+    next->AddDeviceSeconds(used);
+  } else if (contended_) {
+    next->MarkWork();
+  }
   return true;
 }
 
@@ -217,6 +284,7 @@ void Worker::Loop(const std::function<void()>& tick) {
       }
       if (now < next_tick) continue;
     } else {
+      sessions_.MarkWork();
       const Clock::time_point end = Clock::now() + Nanoseconds(options_.spin);
       bool found = false;
       while (!found && Clock::now() < end) {
@@ -231,6 +299,8 @@ void Worker::Loop(const std::function<void()>& tick) {
       if (!found) Sleep();
     }
     if (Clock::now() >= next_tick) {
+      sessions_.ForEachIdle([this](Session* session) { TakeUses(session); });
+      Settle();
       tick();
       next_tick = Clock::now() + tick_every;
     }

@@ -18,8 +18,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "server/exec/active_sessions.h"
+#include "server/exec/device_time.h"
 #include "server/exec/fair_share.h"
 
 namespace holdfast {
@@ -36,6 +38,11 @@ class Worker {
     absl::Duration slice_time = absl::Milliseconds(2);
     // Of idle sessions: enough for what a client does between two ops.
     absl::Duration credit = absl::Milliseconds(50);
+    // Where several sessions want an asynchronous device: how far the ops of
+    // one may be ahead of it, in device time; and how much more of the device
+    // it may have had than others that still want theirs, in (virtual) seconds.
+    absl::Duration lead = absl::Milliseconds(10);
+    double most_ahead = 0.005;
     // How long a look at all sessions serves: with a thousand of them it costs
     // as much as many ops.
     absl::Duration look_every = absl::Microseconds(500);
@@ -75,7 +82,17 @@ class Worker {
   void Loop(const std::function<void()>& tick);
   void RunPosted();
   bool ServeOne();  // false: no session had work
+  // See Session::Slice.
+  absl::Duration lead() const {
+    return contended_ ? options_.lead : absl::InfiniteDuration();
+  }
   void LookForWork();
+  // Takes what devices have done for the session into uses_.
+  void TakeUses(Session* session);
+  // To the accounts of sessions, what is in uses_.
+  void Settle();
+  // Takes sessions that are far ahead of others in_use_ out of ready_.
+  void HoldBackLeaders();
   Session* NextInTurn();  // null: none has work
   void Sleep();
   void Listen(int timeout_ms);  // for doorbells
@@ -91,9 +108,19 @@ class Worker {
   std::vector<std::function<void()>> posted_;  // guarded by mutex_
   ActiveSessions sessions_;                    // worker thread
   FairShare share_;                            // worker thread
-  std::vector<Session*> ready_;  // with work at the last look; worker thread
-  Clock::time_point looked_;     // worker thread
-  Clock::time_point listened_;   // worker thread
+  // What follows is the worker thread's.
+  std::vector<Session*> ready_;   // with work at the last look
+  std::vector<Session*> in_use_;  // those, and others whose devices have work
+  struct Use {
+    Session* session;
+    Device* device;
+    absl::Time from, to;  // of one op
+  };
+  std::vector<Use> uses_;   // not settled yet
+  bool contended_ = false;  // several in_use_ have asynchronous devices
+  absl::flat_hash_map<Device*, DeviceTime> times_;  // of asynchronous devices
+  Clock::time_point looked_;
+  Clock::time_point listened_;
   std::atomic<std::thread::id> thread_id_{};
 };
 

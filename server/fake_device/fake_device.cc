@@ -147,7 +147,8 @@ absl::Status FakeDevice::CheckOwn(absl::Span<const TensorView> views) const {
 
 absl::StatusOr<StreamId> FakeDevice::CreateStream(int) {
   std::lock_guard<std::mutex> lock(mutex_);
-  streams_[next_stream_] = std::make_shared<FakeStream>(make_executor_(), lag_);
+  streams_[next_stream_] =
+      std::make_shared<FakeStream>(make_executor_(), lag_, engine_.get());
   return next_stream_++;
 }
 
@@ -455,6 +456,22 @@ uint64_t FakeDevice::RecordPoint(StreamId stream) {
     on = it->second;
   }
   return uint64_t{stream} << kPointBits | on->enqueued();
+}
+
+uint64_t FakeDevice::RecordTimedPoint(StreamId stream) {
+  const uint64_t point = Find(stream)->RecordTimed();
+  return uint64_t{stream} << kPointBits | point;
+}
+
+std::optional<double> FakeDevice::TakeSeconds(uint64_t point) {
+  std::shared_ptr<FakeStream> on;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = streams_.find(point >> kPointBits);
+    if (it == streams_.end()) return std::nullopt;
+    on = it->second;
+  }
+  return on->TakeSeconds(point & ((uint64_t{1} << kPointBits) - 1));
 }
 
 bool FakeDevice::PointPassed(uint64_t point) {

@@ -106,6 +106,8 @@ class FakeDevice final : public Device, public Recorder {
                           size_t bytes) override;
 
   uint64_t RecordPoint(StreamId stream) override;
+  uint64_t RecordTimedPoint(StreamId stream) override;
+  std::optional<double> TakeSeconds(uint64_t point) override;
   bool PointPassed(uint64_t point) override;
   void WaitPoint(uint64_t point) override;
   absl::Status StreamStatus(StreamId stream) override;
@@ -130,6 +132,11 @@ class FakeDevice final : public Device, public Recorder {
   // What SetNumerics was told last; the defaults if nothing.
   Numerics numerics(StreamId stream);
   StreamId newest_stream();
+  // Kernels of all streams take turns, as large ones do on a GPU, and take so
+  // much longer each. Before any stream.
+  void WorkOneAtATime(absl::Duration longer) {
+    engine_ = std::make_unique<FakeEngine>(longer);
+  }
   // The stream's work does not begin while it is held.
   void Hold(StreamId stream, bool held);
   size_t recordings();  // that there are
@@ -164,7 +171,8 @@ class FakeDevice final : public Device, public Recorder {
   std::string break_on_;
   std::string unrecordable_;
   DeviceHealth health_;
-  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<FakeEngine> engine_;  // null: streams work side by side
+  std::mutex mutex_;                    // guards what follows
   StreamId next_stream_ = 1;
   std::map<StreamId, std::shared_ptr<FakeStream>> streams_;
   std::map<StreamId, Numerics> numerics_;

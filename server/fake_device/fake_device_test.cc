@@ -204,8 +204,7 @@ TEST_F(FakeDeviceTest, ANewClientDoesNotGetOldReads) {
 // given a session that has ended before it began.
 TEST_F(FakeDeviceTest, ASessionDoesNotFillTheDevicesQueue) {
   FakeDevice& device = static_cast<FakeDevice&>(*device_);
-  constexpr uint64_t kMost =
-      EnqueuedWork::kOpsPerPoint * (EnqueuedWork::kMostPoints + 1);
+  constexpr uint64_t kMost = EnqueuedWork::kMostOps;
   constexpr int kOps = 3 * kMost;
   Put(1, {0});
   Put(2, {1});
@@ -218,11 +217,13 @@ TEST_F(FakeDeviceTest, ASessionDoesNotFillTheDevicesQueue) {
   Deliver();
   EXPECT_LE(device.launches() - before, kMost);
   EXPECT_TRUE(session_->HasWork());
-  EXPECT_FALSE(session_->Runnable());
+  EXPECT_FALSE(session_->Runnable(absl::InfiniteDuration()));
   // It goes on as the device does.
   device.Hold(stream, false);
   while (session_->HasWork()) {
-    if (session_->Runnable()) session_->RunSome({1 << 20});
+    if (session_->Runnable(absl::InfiniteDuration())) {
+      session_->RunSome({1 << 20});
+    }
   }
   EXPECT_EQ(device.launches() - before, kOps);
   EXPECT_TRUE(device.Synchronize(stream).ok());

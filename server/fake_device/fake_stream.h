@@ -27,12 +27,44 @@
 
 namespace holdfast {
 
+// What runs one task at a time, in the order in which they ask for it.
+class FakeEngine {
+ public:
+  // Each takes so much longer.
+  explicit FakeEngine(absl::Duration longer) : longer_(longer) {}
+
+  template <typename F>
+  absl::Status Run(F task) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const uint64_t turn = asked_++;
+    changed_.wait(lock, [&] { return done_ == turn; });
+    lock.unlock();
+    absl::Status status = task();
+    absl::SleepFor(longer_);
+    lock.lock();
+    ++done_;
+    changed_.notify_all();
+    return status;
+  }
+
+ private:
+  const absl::Duration longer_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  uint64_t asked_ = 0, done_ = 0;
+};
+
 class FakeStream {
  public:
   using Task = std::function<absl::Status(Device& cpu)>;
 
-  FakeStream(std::unique_ptr<Device> cpu, absl::Duration lag)
-      : cpu_(std::move(cpu)), lag_(lag), thread_([this] { Loop(); }) {}
+  // `engine`: what its named tasks run on; null: nothing that others use.
+  FakeStream(std::unique_ptr<Device> cpu, absl::Duration lag,
+             FakeEngine* engine)
+      : cpu_(std::move(cpu)),
+        lag_(lag),
+        engine_(engine),
+        thread_([this] { Loop(); }) {}
   // Runs what is enqueued first.
   ~FakeStream() {
     {
@@ -68,6 +100,24 @@ class FakeStream {
   uint64_t enqueued() {
     std::lock_guard<std::mutex> lock(mutex_);
     return enqueued_;
+  }
+  // As enqueued(); the time when it is passed is kept.
+  uint64_t RecordTimed() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    timed_.push_back({enqueued_, done_ == enqueued_ ? Now() : 0});
+    return enqueued_;
+  }
+  // Of a count that has passed: seconds since the one asked for before.
+  std::optional<double> TakeSeconds(uint64_t count) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::optional<double> seconds;
+    while (!timed_.empty() && timed_.front().first <= count) {
+      const int64_t at = timed_.front().second;
+      if (last_timed_) seconds = (at - *last_timed_) * 1e-9;
+      last_timed_ = at;
+      timed_.pop_front();
+    }
+    return seconds;
   }
   bool Passed(uint64_t count) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -108,7 +158,10 @@ class FakeStream {
       lock.unlock();
       absl::SleepFor(next.start - absl::Now());
       const int64_t begin = Now();
-      absl::Status status = next.task(*cpu_);
+      absl::Status status =
+          engine_ == nullptr || next.name.empty()
+              ? next.task(*cpu_)
+              : engine_->Run([&] { return next.task(*cpu_); });
       const int64_t end = Now();
       next.task = nullptr;  // what it held goes before anybody hears of it
       lock.lock();
@@ -117,12 +170,16 @@ class FakeStream {
         times_.push_back({std::move(next.name), *next.tag, begin, end - begin});
       }
       ++done_;
+      for (auto& [count, at] : timed_) {
+        if (count == done_) at = Now();
+      }
       changed_.notify_all();
     }
   }
 
   const std::unique_ptr<Device> cpu_;
   const absl::Duration lag_;
+  FakeEngine* const engine_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Waiting> tasks_;
@@ -133,6 +190,9 @@ class FakeStream {
   absl::Status status_;
   std::optional<uint64_t> tag_;
   std::vector<Device::WorkTime> times_;
+  // Counts, and when they were passed by the steady clock; 0: not yet.
+  std::deque<std::pair<uint64_t, int64_t>> timed_;
+  std::optional<int64_t> last_timed_;
   std::thread thread_;  // last: it uses all the rest
 };
 

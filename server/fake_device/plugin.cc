@@ -8,6 +8,7 @@
 // that the device does not survive. $HOLDFAST_FAKE_NAME: cpu, or cuda for what
 // programs take for GPUs. $HOLDFAST_FAKE_HANDLES: cuda for handles of memory
 // that clients give to a CUDA driver, which must be one for tests.
+// $HOLDFAST_FAKE_KERNEL_US: kernels take turns and so many microseconds more.
 #include <stdlib.h>
 
 #include <memory>
@@ -57,6 +58,15 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
   const char* handles = getenv("HOLDFAST_FAKE_HANDLES");
   if (handles != nullptr && absl::string_view(handles) == "cuda") {
     device->set_handle_kind(MemoryHandleKind::kCudaIpc);
+  }
+  if (const char* longer = getenv("HOLDFAST_FAKE_KERNEL_US")) {
+    int us = 0;
+    if (!absl::SimpleAtoi(longer, &us) || us < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "[device] HOLDFAST_FAKE_KERNEL_US must be a number >= 0. Got '",
+          longer, "'."));
+    }
+    device->WorkOneAtATime(absl::Microseconds(us));
   }
   const char* deadly = getenv("HOLDFAST_FAKE_BREAK_ON");
   if (deadly != nullptr) device->BreakOn(deadly, options.on_lost);

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -87,8 +88,11 @@ class ReplayingDevice final : public Device {
 
   uint64_t RecordPoint(StreamId stream) override;
   // Without what is withheld, which stays so.
-  uint64_t RecordQueuePoint(StreamId stream) override {
-    return device_->RecordQueuePoint(stream);
+  uint64_t RecordTimedPoint(StreamId stream) override {
+    return device_->RecordTimedPoint(stream);
+  }
+  std::optional<double> TakeSeconds(uint64_t point) override {
+    return device_->TakeSeconds(point);
   }
   bool PointPassed(uint64_t point) override {
     return device_->PointPassed(point);

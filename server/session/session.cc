@@ -184,8 +184,8 @@ bool Session::HasCommands() {
          (current_ != nullptr || executor_->busy() || connection_->HasBatch());
 }
 bool Session::HasWork() { return HasAnswers() || HasCommands(); }
-bool Session::Runnable() {
-  return HasAnswers() || (HasCommands() && !executor_->too_far_ahead());
+bool Session::Runnable(absl::Duration lead) {
+  return HasAnswers() || (HasCommands() && !executor_->too_far_ahead(lead));
 }
 bool Session::AwaitsDevice() const { return executor_->awaits_device(); }
 bool Session::Arm() {
@@ -216,6 +216,7 @@ void Session::RunSome(const Slice& slice) {
   constexpr int kCommandsPerLook = 4;
   const absl::Time start = SteadyNow();
   const absl::Time deadline = start + slice.max_time;
+  executor_->BeginSlice(start);
   executor_->FinishReads();
   FlushEvents();
   absl::Status status;
@@ -227,12 +228,12 @@ void Session::RunSome(const Slice& slice) {
   };
   int ran = 0;
   while (ran < slice.max_commands && connection_ != nullptr &&
-         !executor_->too_far_ahead()) {
+         !executor_->too_far_ahead(slice.lead)) {
     if (executor_->busy()) {
       int nodes = 0;
       executor_->Continue([&] {
         return ++nodes % kCommandsPerLook == 0 &&
-               (over() || executor_->too_far_ahead());
+               (over() || executor_->too_far_ahead(slice.lead));
       });
       if (over()) break;
       ++ran;

@@ -115,12 +115,14 @@ class Session : public std::enable_shared_from_this<Session>,
   struct Slice {
     int max_commands = 0;
     absl::Duration max_time = absl::InfiniteDuration();
+    // Device time that ops may be ahead of an asynchronous device.
+    absl::Duration lead = absl::InfiniteDuration();
     const std::atomic<bool>* yield = nullptr;  // stop early when set
   };
   void RunSome(const Slice& slice);
   bool HasWork();
-  // Has work, and the device is not too far behind for it. Cheap.
-  bool Runnable();
+  // Has work, and the device is not too far behind for it (Slice::lead). Cheap.
+  bool Runnable(absl::Duration lead);
   // Reads wait for the device: look again soon.
   bool AwaitsDevice() const;
   bool Arm();
@@ -171,7 +173,20 @@ class Session : public std::enable_shared_from_this<Session>,
   // Accounts of the scheduler (fair_share.h). Weights from any thread.
   ShareAccount* share() { return &share_; }
   UserShare* user_share() { return options_.user_share.get(); }
-  void AddDeviceSeconds(double seconds);  // worker thread
+  // ---- and what it had of the device; worker thread
+  // Its ops are done some time after they ran: the device's time is told later.
+  bool asynchronous() const { return executor_->asynchronous(); }
+  // Sets a mark behind what it has enqueued, for TakeDeviceUses.
+  void MarkWork() { executor_->MarkWork(); }
+  // What was marked is not done.
+  bool work_under_way() const { return executor_->work_under_way(); }
+  // When asynchronous devices worked at what they have done since the last
+  // call.
+  std::vector<DeviceUse> TakeDeviceUses() {
+    return executor_->TakeDeviceUses();
+  }
+  // For Stats.
+  void AddDeviceSeconds(double seconds);
 
  private:
   // ReplySink: reads that are done.
