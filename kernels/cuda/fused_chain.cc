@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "kernels/cuda/elementwise.h"
+#include "kernels/cuda/packs.h"
 #include "kernels/number_operand.h"
 #include "ops/op_id.h"
 
@@ -66,7 +67,7 @@ ChainOp ChainOpOf(OpId id) {
 }
 
 constexpr size_t kMostSteps = 16;
-constexpr int kWide = kPack<float>;
+constexpr int kWide = kPackWidth<float>;
 
 // What an op takes from the op before it.
 struct ChainOperand {
@@ -116,17 +117,15 @@ struct ChainMap {
     if (from.before) return before;
     return from.data == nullptr ? from.number : from.data[i];
   }
-  HOLDFAST_HD Pack<float, kWide> Operands(const ChainOperand& from,
-                                          const Pack<float, kWide>& before,
-                                          int64_t first) const {
-    if (from.before) return before;
-    using In = Pack<float, kWide>;
+  // all[] holds the results before.
+  HOLDFAST_HD void Operands(const ChainOperand& from, int64_t first,
+                            float (&all)[kWide]) const {
+    if (from.before) return;
     if (from.data != nullptr) {
-      return *reinterpret_cast<const In*>(from.data + first);
+      LoadPack<kWide>(from.data + first, all);
+    } else {
+      for (float& x : all) x = from.number;
     }
-    In all;
-    for (float& x : all.element) x = from.number;
-    return all;
   }
   // The i-th pack; the last one may be short.
   HOLDFAST_HD void operator()(int64_t i) const {
@@ -142,15 +141,15 @@ struct ChainMap {
       }
       return;
     }
-    Pack<float, kWide> x = {};
+    float x[kWide] = {};
     for (int s = 0; s < size; ++s) {
       const ChainStep& step = steps[s];
-      const Pack<float, kWide> a = Operands(step.a, x, first);
-      const Pack<float, kWide> b = Operands(step.b, x, first);
-      for (int j = 0; j < kWide; ++j) {
-        x.element[j] = ApplyStep(step.op, a.element[j], b.element[j]);
-      }
-      *reinterpret_cast<Pack<float, kWide>*>(step.out + first) = x;
+      float a[kWide], b[kWide];
+      for (int j = 0; j < kWide; ++j) a[j] = b[j] = x[j];
+      Operands(step.a, first, a);
+      Operands(step.b, first, b);
+      for (int j = 0; j < kWide; ++j) x[j] = ApplyStep(step.op, a[j], b[j]);
+      StorePack<kWide>(step.out + first, x);
     }
   }
 };

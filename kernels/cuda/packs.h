@@ -11,6 +11,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "kernels/cuda/elements.h"
 #include "kernels/element_convert.h"
 #include "ops/host_device.h"
 
@@ -27,6 +28,11 @@ inline constexpr int kPackBytes = 16;  // the most that an instruction moves
 // Elements of S in a full pack.
 template <typename S>
 inline constexpr int kPackWidth = kPackBytes / static_cast<int>(sizeof(S));
+
+// Whether a full pack may begin there.
+HOLDFAST_HD bool Aligned(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) % kPackBytes == 0;
+}
 
 // Whether packs of `width` elements may begin where rows of `row` adjacent
 // elements do: at each of `pointers` (null: not there) and all rows after it.
@@ -46,7 +52,7 @@ inline bool PacksFit(int width, int64_t row,
 // An unsigned type of a pack's size, up to 16 bytes.
 template <int kBytes>
 struct PackWord {
-  static_assert(kBytes == 16, "a pack has 2, 4, 8 or 16 bytes");
+  static_assert(kBytes == 16, "a pack has 1, 2, 4, 8 or 16 bytes");
   using type = uint4;
 };
 template <>
@@ -60,6 +66,10 @@ struct PackWord<4> {
 template <>
 struct PackWord<2> {
   using type = uint16_t;
+};
+template <>
+struct PackWord<1> {
+  using type = uint8_t;
 };
 #endif
 
@@ -100,7 +110,9 @@ HOLDFAST_HD void LoadPack(const S* from, T* values) {
   S pack[kWidth];
   LoadWords<kWidth* static_cast<int>(sizeof(S))>(pack, from);
   HOLDFAST_UNROLL
-  for (int i = 0; i < kWidth; ++i) values[i] = Convert<T>(pack[i]);
+  for (int i = 0; i < kWidth; ++i) {
+    values[i] = Convert<T>(LoadStored<S>(pack, i));
+  }
 }
 
 template <int kWidth, typename S, typename T>

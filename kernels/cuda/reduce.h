@@ -15,8 +15,8 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/packs.h"
 #include "kernels/cuda/reducers.h"
-#include "kernels/cuda/typed_map.h"
 #include "ops/attrs.h"
 #include "ops/tensor_spec.h"
 
@@ -239,19 +239,22 @@ struct StridedLines {
 template <typename R, typename T, bool kAligned>
 struct Packs {
   using Acc = typename R::Acc;
-  using Loaded = Pack<T, kPack<T>>;
+  static constexpr int kWidth = kPackWidth<T>;
+  struct Loaded {
+    T element[kWidth];
+  };
   static constexpr int kBatch = kAligned ? 4 : 1;
   const T* data;
 
   HOLDFAST_HD Loaded Load(int64_t j) const {
-    const T* const from = data + j * kPack<T>;
+    const T* const from = data + j * kWidth;
+    Loaded pack;
     if constexpr (kAligned) {
-      return *reinterpret_cast<const Loaded*>(from);
+      LoadPack<kWidth>(from, pack.element);
     } else {
-      Loaded pack;
-      for (int i = 0; i < kPack<T>; ++i) pack.element[i] = from[i];
-      return pack;
+      for (int i = 0; i < kWidth; ++i) pack.element[i] = from[i];
     }
+    return pack;
   }
   HOLDFAST_HD Acc Take(Acc acc, const Loaded& pack) const {
     return R::Combine(acc, TogetherOf<R>::Of(pack.element));
@@ -272,7 +275,8 @@ struct PackedLine {
                : TakeLine<R>(Packs<R, T, false>{data}, begin, by, end);
   }
   HOLDFAST_HD Acc TakeRest(Acc acc, int rank, int size) const {
-    for (int64_t i = count / kPack<T> * kPack<T> + rank; i < count; i += size) {
+    const int64_t packs = count / kPackWidth<T>;
+    for (int64_t i = packs * kPackWidth<T> + rank; i < count; i += size) {
       acc = R::Combine(acc, R::One(data[i]));
     }
     return acc;
@@ -304,7 +308,7 @@ absl::Status ReduceTensor(KernelContext& context, const DimSplit& split,
   const int64_t rows = split.kept.numel, count = split.reduced.numel;
   if constexpr (kReadsPacks<T>) {
     if (split.reduced.linear()) {
-      const int64_t packs = count / kPack<T>;
+      const int64_t packs = count / kPackWidth<T>;
       return ReduceLines<R>(context, rows, packs, PlanPacks(rows, packs),
                             PackedLines<R, T>{data, split.kept, count}, write);
     }

@@ -17,23 +17,11 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/cuda/packs.h"
 #include "kernels/cuda/tiles.h"
 #include "kernels/number_operand.h"
 
 namespace holdfast {
-
-// Elements of S that a thread moves at once.
-template <typename S>
-inline constexpr int kPack = 16 / sizeof(S);
-
-template <typename S, int kSize>
-struct alignas(sizeof(S) * kSize) Pack {
-  S element[kSize];
-};
-
-HOLDFAST_HD bool Aligned(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
-}
 
 // A number, or a tensor of n elements in a row.
 inline bool IsDense(const TensorView& view, DType stored, int64_t n) {
@@ -61,16 +49,16 @@ struct MapInput {
   }
   // kSize elements from `first` on, as input number kInput of `elements`.
   template <typename S, int kSize, size_t kInput, typename Elements>
-  HOLDFAST_HD void LoadPack(int64_t first, Elements* elements) const {
+  HOLDFAST_HD void LoadTogether(int64_t first, Elements* elements) const {
     if (data == nullptr) {
+      HOLDFAST_UNROLL
       for (int j = 0; j < kSize; ++j) elements[j].of[kInput] = number;
       return;
     }
-    const auto* const from = static_cast<const S*>(data) + first;
-    const auto pack = *reinterpret_cast<const Pack<S, kSize>*>(from);
-    for (int j = 0; j < kSize; ++j) {
-      elements[j].of[kInput] = Convert<T>(LoadStored<S>(pack.element, j));
-    }
+    T values[kSize];
+    LoadPack<kSize>(static_cast<const S*>(data) + first, values);
+    HOLDFAST_UNROLL
+    for (int j = 0; j < kSize; ++j) elements[j].of[kInput] = values[j];
   }
 };
 
@@ -90,7 +78,7 @@ template <typename F, typename T, typename Out, typename... In>
 struct DenseMap {
   static constexpr size_t kInputs = sizeof...(In);
   static constexpr int kSize =
-      static_cast<int>(16 / std::max({sizeof(Out), sizeof(In)...}));
+      kPackBytes / static_cast<int>(std::max({sizeof(Out), sizeof(In)...}));
   using Each = std::index_sequence_for<In...>;
   using Elements = MapElements<T, kInputs>;
 
@@ -105,24 +93,36 @@ struct DenseMap {
   template <size_t... k>
   HOLDFAST_HD void LoadPacks(int64_t first, Elements* x,
                              std::index_sequence<k...>) const {
-    (in[k].template LoadPack<In, kSize, k>(first, x), ...);
+    (in[k].template LoadTogether<In, kSize, k>(first, x), ...);
   }
   template <size_t... k>
   HOLDFAST_HD Elements LoadOne(int64_t i, std::index_sequence<k...>) const {
     return {{in[k].template Load<In>(i)...}};
   }
-  // The i-th pack; the last one may be short.
+  // The i-th pack; the last one may be short. It is filled up with one of its
+  // elements, so that what is computed is there once.
   HOLDFAST_HD void operator()(int64_t i) const {
-    const int64_t first = i * kSize;
-    if (first + kSize > n) {
-      for (int64_t j = first; j < n; ++j) out[j] = Result(LoadOne(j, Each()));
-      return;
-    }
+    const int64_t first = i * kSize, left = n - first;
     Elements x[kSize];
-    LoadPacks(first, x, Each());
-    Pack<Out, kSize> results;
-    for (int j = 0; j < kSize; ++j) results.element[j] = Result(x[j]);
-    *reinterpret_cast<Pack<Out, kSize>*>(out + first) = results;
+    if (left >= kSize) {
+      LoadPacks(first, x, Each());
+    } else {
+      HOLDFAST_UNROLL
+      for (int j = 0; j < kSize; ++j) {
+        x[j] = LoadOne(first + (j < left ? j : 0), Each());
+      }
+    }
+    Out results[kSize];
+    HOLDFAST_UNROLL
+    for (int j = 0; j < kSize; ++j) results[j] = Result(x[j]);
+    if (left >= kSize) {
+      StorePack<kSize>(out + first, results);
+    } else {
+      HOLDFAST_UNROLL
+      for (int j = 0; j < kSize; ++j) {
+        if (j < left) out[first + j] = results[j];
+      }
+    }
   }
 };
 

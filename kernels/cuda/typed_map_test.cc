@@ -109,6 +109,22 @@ TEST(TypedMapTest, RefusesOtherTypes) {
   EXPECT_FALSE((HasTypedMap<float, BFloat16>(z, x)));
 }
 
+// Clients write bools: what is not 0 is true.
+TEST(TypedMapTest, TakesABoolOfAnyByte) {
+  constexpr int kWidth = kPackWidth<bool>;
+  alignas(kPackBytes) unsigned char bytes[kWidth + 1], out[kWidth + 1] = {};
+  for (int i = 0; i <= kWidth; ++i) {
+    bytes[i] = static_cast<unsigned char>(i % 3 == 0 ? 0 : 7 * i);
+  }
+  PlainContext context;
+  const TensorSpec spec = ContiguousSpec(DType::kBool, {kWidth + 1});
+  const TensorView x = {bytes, &spec}, to = {out, &spec};
+  ASSERT_TRUE((RunTypedMap<bool, bool, bool>(
+                   context, [](bool b) { return !b; }, to, x))
+                  .ok());
+  for (int i = 0; i <= kWidth; ++i) EXPECT_EQ(out[i], i % 3 == 0) << i;
+}
+
 // Rows of n elements, `gap` elements between them.
 template <typename S>
 std::vector<double> SumsOf(S* data, int64_t rows, int64_t n, int64_t gap) {
@@ -167,7 +183,8 @@ TEST(PackedReductionTest, RanksShareALine) {
       const PackedLine<R, BFloat16> line = {all.data(), n};
       int64_t taken = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const int64_t acc = line.TakeSteps(rank, size, n / kPack<BFloat16>);
+        const int64_t acc =
+            line.TakeSteps(rank, size, n / kPackWidth<BFloat16>);
         taken += line.TakeRest(acc, rank, size);
       }
       EXPECT_EQ(taken, n) << size;
