@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Indices of one launch in 32 bits where they fit, divided by multiplication;
-// in 64 bits otherwise, divided as C++ does.
+// Indices of one launch, in 32 bits where they fit and in 64 bits otherwise,
+// divided by multiplication.
 // Thread-safety: plain values, pure functions.
 #ifndef HOLDFAST_KERNELS_CUDA_INDEX_DIVISION_H_
 #define HOLDFAST_KERNELS_CUDA_INDEX_DIVISION_H_
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/fast_divisor.h"
@@ -17,43 +18,31 @@
 
 namespace holdfast {
 
+// Index: uint32_t or int64_t. What is divided is never negative.
 template <typename Index>
-class Division;
-
-template <>
-class Division<uint32_t> {
+class Division {
  public:
-  using Parts = FastDivisor::Parts;
+  using Word = std::make_unsigned_t<Index>;
+  struct Parts {
+    Index quotient, rest;
+  };
 
   // A divisor of 0 is that of an empty tensor, where nothing is divided.
   explicit Division(int64_t divisor)
-      : fast_(static_cast<uint32_t>(std::clamp<int64_t>(
-            divisor, 1, std::numeric_limits<int32_t>::max()))) {}
+      : fast_(static_cast<Word>(std::clamp<int64_t>(
+            divisor, 1,
+            std::numeric_limits<std::make_signed_t<Index>>::max()))) {}
 
-  HOLDFAST_HD uint32_t Divide(uint32_t n) const { return fast_.Divide(n); }
-  HOLDFAST_HD Parts Split(uint32_t n) const { return fast_.Split(n); }
-
- private:
-  FastDivisor fast_;
-};
-
-template <>
-class Division<int64_t> {
- public:
-  struct Parts {
-    int64_t quotient, rest;
-  };
-
-  explicit Division(int64_t divisor) : divisor_(divisor) {}
-
-  HOLDFAST_HD int64_t Divide(int64_t n) const { return n / divisor_; }
-  HOLDFAST_HD Parts Split(int64_t n) const {
-    const int64_t quotient = n / divisor_;
-    return {quotient, n - quotient * divisor_};
+  HOLDFAST_HD Index Divide(Index n) const {
+    return static_cast<Index>(fast_.Divide(static_cast<Word>(n)));
+  }
+  HOLDFAST_HD Parts Split(Index n) const {
+    const auto parts = fast_.Split(static_cast<Word>(n));
+    return {static_cast<Index>(parts.quotient), static_cast<Index>(parts.rest)};
   }
 
  private:
-  int64_t divisor_;
+  FastDivisorOf<Word> fast_;
 };
 
 // fn(type of indices below `limit`).

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/fast_divisor.h"
+#include "kernels/cuda/index_division.h"
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/optim_lists.h"
 #include "kernels/cuda/reduce.h"
@@ -79,6 +81,28 @@ TYPED_TEST(FastDivisorTest, DividesAsTheProcessorDoes) {
       const auto parts = by.Split(n);
       ASSERT_EQ(parts.quotient, n / divisor) << n << " / " << divisor;
       ASSERT_EQ(parts.rest, n % divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+template <typename Index>
+class DivisionTest : public testing::Test {};
+using Indices = testing::Types<uint32_t, int64_t>;
+TYPED_TEST_SUITE(DivisionTest, Indices);
+
+TYPED_TEST(DivisionTest, DividesAsTheProcessorDoes) {
+  using Word = std::make_unsigned_t<TypeParam>;
+  const std::vector<Word> numbers = NumbersOf<Word>();
+  for (Word divisor : numbers) {
+    const Division<TypeParam> by(static_cast<int64_t>(divisor));
+    if (divisor == 0) continue;  // an empty tensor's: made, not used
+    for (Word word : numbers) {
+      const auto n = static_cast<TypeParam>(word);
+      const auto d = static_cast<TypeParam>(divisor);
+      const auto parts = by.Split(n);
+      ASSERT_EQ(by.Divide(n), n / d) << n << " / " << d;
+      ASSERT_EQ(parts.quotient, n / d) << n << " / " << d;
+      ASSERT_EQ(parts.rest, n % d) << n << " % " << d;
     }
   }
 }
