@@ -23,7 +23,7 @@ void ExpectEachElementOnce(int n, int size) {
   std::vector<int> seen(n, 0);
   double sum = 0;
   for (int rank = 0; rank < size; ++rank) {
-    const HeldRow<float, kWidth, 1> held(row, n, rank, size);
+    const HeldRow<float, kWidth, kHeld<float>> held(row, n, rank, size);
     held.ForEachPack([&](int p, int i) {
       for (int e = 0; e < kWidth; ++e) {
         ASSERT_LT(i + e, n);
