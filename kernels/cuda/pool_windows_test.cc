@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/covering_windows.h"
 
 namespace holdfast {
 namespace {
@@ -126,6 +127,42 @@ TEST(PoolWindowsTest, SquaresAreWindowsWithWhatIsOutside) {
   ExpectSquaresToBeTheirWindows<2>(Axis(2, 3, 1, 1, 1), Axis(2, 2, 1, 1, 4));
   ExpectSquaresToBeTheirWindows<3>(Axis(3, 2, 1, 1, 8), Axis(3, 1, 1, 1, 7));
   ExpectSquaresToBeTheirWindows<3>(Axis(3, 3, 1, 1, 2), Axis(3, 2, 0, 1, 9));
+}
+
+template <typename Index>
+void ExpectCoversByHand(const WindowAxis& a) {
+  using Place = typename PoolAxis<Index>::Place;
+  const Covering<Index> cover(a);
+  for (int64_t place = 0; place < a.size; ++place) {
+    std::vector<int64_t> expected, few, many;
+    for (int64_t window = 0; window < a.out; ++window) {
+      const int64_t tap = place - a.Start(window);
+      if (tap >= 0 && tap < a.kernel) expected.push_back(window);
+    }
+    const auto at = static_cast<Place>(place);
+    for (int k = static_cast<int>(MostCovering(a)) - 1; k >= 0; --k) {
+      const auto of = cover.Before(cover.Last(at), k);
+      if (!cover.Has(of)) continue;
+      few.push_back(of.window);
+      EXPECT_EQ(of.tap, place - a.Start(of.window));
+    }
+    for (Place i = cover.First(at); i < cover.End(at); ++i) many.push_back(i);
+    EXPECT_EQ(few, expected) << place;
+    EXPECT_EQ(many, expected) << place;
+  }
+}
+
+TEST(CoveringTest, FindsTheWindowsOfEveryPlace) {
+  for (WindowAxis a : SomeAxes()) {
+    a.dilation = 1;
+    for (int64_t out : {a.out, int64_t{1}, a.out + 1}) {  // ceil_mode has more
+      a.out = out;
+      ExpectCoversByHand<uint32_t>(a);
+      ExpectCoversByHand<int64_t>(a);
+    }
+  }
+  ExpectCoversByHand<uint32_t>(Axis(7, 1, 0, 1, 7));
+  ExpectCoversByHand<uint32_t>(Axis(2, 5, 1, 1, 23));
 }
 
 TEST(PoolAxisTest, OneTapHasNoDilation) {
