@@ -100,7 +100,10 @@ constexpr OpId kLoads16[] = {OpId::sum,
                              OpId::resample2d,
                              OpId::resample2d_backward,
                              OpId::rnn_layer,
-                             OpId::rnn_layer_backward};
+                             OpId::rnn_layer_backward,
+                             OpId::sgd,
+                             OpId::adam,
+                             OpId::optimizer_step};
 
 bool Loads16(OpId op) {
   return std::find(std::begin(kLoads16), std::end(kLoads16), op) !=

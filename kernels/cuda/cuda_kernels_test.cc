@@ -119,6 +119,24 @@ TEST(Loads16Test, OperandsAreNotWidened) {
   }
 }
 
+TEST(Loads16Test, OptimizersTakeNoScratchMemory) {
+  const TensorSpec x = Half({100, 100}), y = Half({7});
+  const auto lists = [&](int count) {
+    std::vector<TensorSpec> specs;
+    for (int i = 0; i < count; ++i) specs.insert(specs.end(), {x, y});
+    return specs;
+  };
+  const std::vector<Call> calls = {
+      {OpId::sgd, {{"lr", 0.1}, {"momentum", 0.9}}, lists(3)},
+      {OpId::adam, {{"lr", 0.1}, {"step", int64_t{1}}}, lists(4)},
+      {OpId::optimizer_step,
+       {{"algorithm", std::string("adadelta")}, {"step_size", 0.1}},
+       lists(5)}};
+  for (const Call& call : calls) {
+    EXPECT_EQ(ScratchOfCall(call), 0u) << GetOp(call.op).name;
+  }
+}
+
 // Sums at places that indices name are made in float, and grad is read as it
 // is.
 TEST(Loads16Test, MaxPoolingsGradientAddsUpInFloat) {
