@@ -78,16 +78,16 @@ HOLDFAST_HD typename R::Acc TakeLine(const Line& line, int64_t begin,
   return acc;
 }
 
-// load(row, j) as a line of one row's elements. Load begins what Take puts to
-// a result so far.
+// (*load)(row, j) as a line of one row's elements. Load begins what Take puts
+// to a result so far. A copy of *load would be local memory: it has Offsets.
 template <typename R, typename F>
 struct ElementLine {
   using Loaded = typename R::Acc;
   static constexpr int kBatch = sizeof(Loaded) <= 8 ? 8 : 4;
-  F load;
+  const F* load;
   int64_t row;
 
-  HOLDFAST_HD Loaded Load(int64_t j) const { return load(row, j); }
+  HOLDFAST_HD Loaded Load(int64_t j) const { return (*load)(row, j); }
   HOLDFAST_HD Loaded Take(Loaded acc, Loaded loaded) const {
     return R::Combine(acc, loaded);
   }
@@ -150,7 +150,7 @@ template <typename R, typename F>
 struct ElementLines {
   F load;
   HOLDFAST_HD ElementLine<R, F> operator()(int64_t row) const {
-    return {load, row};
+    return {&load, row};
   }
 };
 
