@@ -67,11 +67,10 @@ ChainOp ChainOpOf(OpId id) {
 }
 
 constexpr size_t kMostSteps = 16;
-constexpr int kWide = kPackWidth<float>;
 
 // What an op takes from the op before it.
 struct ChainOperand {
-  const float* data = nullptr;  // null: `number`, or the result before
+  const void* data = nullptr;  // null: `number`, or the result before
   float number = 0;
   bool before = false;
 };
@@ -79,7 +78,7 @@ struct ChainOperand {
 struct ChainStep {
   ChainOp op = ChainOp::kNone;
   ChainOperand a, b;
-  float* out = nullptr;
+  void* out = nullptr;
 };
 
 // A result that is what it is: no compiler draws it into the next op.
@@ -90,140 +89,160 @@ HOLDFAST_HD float Settled(float x) {
   return x;
 }
 
-HOLDFAST_HD float ApplyStep(ChainOp op, float x, float y) {
+// results = op of some elements, which may be the results' own. The op is
+// chosen once for all of them: elements that an index chooses would lie in
+// memory.
+template <int kCount>
+HOLDFAST_HD void ApplyStep(ChainOp op, const float (&x)[kCount],
+                           const float (&y)[kCount], float (&results)[kCount]) {
   switch (op) {
-#define X(name)       \
-  case ChainOp::name: \
-    return Settled(elementwise::op::name::Apply<float>(x));
+#define X(name)                                                        \
+  case ChainOp::name:                                                  \
+    HOLDFAST_UNROLL                                                    \
+    for (int j = 0; j < kCount; ++j) {                                 \
+      results[j] = Settled(elementwise::op::name::Apply<float>(x[j])); \
+    }                                                                  \
+    break;
     HOLDFAST_CHAIN_UNARY(X)
 #undef X
-#define X(name)       \
-  case ChainOp::name: \
-    return Settled(elementwise::op::name::Apply<float>(x, y));
+#define X(name)                                                              \
+  case ChainOp::name:                                                        \
+    HOLDFAST_UNROLL                                                          \
+    for (int j = 0; j < kCount; ++j) {                                       \
+      results[j] = Settled(elementwise::op::name::Apply<float>(x[j], y[j])); \
+    }                                                                        \
+    break;
     HOLDFAST_CHAIN_BINARY(X)
 #undef X
     default:
-      return x;
+      break;
   }
 }
 
+// Tensors of S, computed with as floats.
+template <typename S>
 struct ChainMap {
+  static constexpr int kWide = kPackWidth<S>;
+
   ChainStep steps[kMostSteps];
   int size = 0;
   int64_t n = 0;  // elements
 
-  HOLDFAST_HD float Operand(const ChainOperand& from, float before,
-                            int64_t i) const {
-    if (from.before) return before;
-    return from.data == nullptr ? from.number : from.data[i];
+  static HOLDFAST_HD const S* Of(const void* data) {
+    return static_cast<const S*>(data);
   }
-  // all[] holds the results before.
-  HOLDFAST_HD void Operands(const ChainOperand& from, int64_t first,
-                            float (&all)[kWide]) const {
-    if (from.before) return;
-    if (from.data != nullptr) {
-      LoadPack<kWide>(from.data + first, all);
+  // A short pack is filled up with its first element.
+  HOLDFAST_HD void Load(const ChainOperand& from, int64_t first,
+                        const float (&before)[kWide],
+                        float (&all)[kWide]) const {
+    if (from.before || from.data == nullptr) {
+      HOLDFAST_UNROLL
+      for (int j = 0; j < kWide; ++j) {
+        all[j] = from.before ? before[j] : from.number;
+      }
+    } else if (first + kWide <= n) {
+      LoadPack<kWide>(Of(from.data) + first, all);
     } else {
-      for (float& x : all) x = from.number;
+      HOLDFAST_UNROLL
+      for (int j = 0; j < kWide; ++j) {
+        const int64_t at = first + j < n ? first + j : first;
+        all[j] = Convert<float>(Of(from.data)[at]);
+      }
+    }
+  }
+  HOLDFAST_HD void Store(const float (&results)[kWide], int64_t first,
+                         S* out) const {
+    if (first + kWide <= n) {
+      StorePack<kWide>(out + first, results);
+      return;
+    }
+    HOLDFAST_UNROLL
+    for (int j = 0; j < kWide; ++j) {
+      if (first + j < n) out[first + j] = Convert<S>(results[j]);
     }
   }
   // The i-th pack; the last one may be short.
   HOLDFAST_HD void operator()(int64_t i) const {
     const int64_t first = i * kWide;
-    if (first + kWide > n) {
-      for (int64_t j = first; j < n; ++j) {
-        float x = 0;
-        for (int s = 0; s < size; ++s) {
-          const ChainStep& step = steps[s];
-          x = ApplyStep(step.op, Operand(step.a, x, j), Operand(step.b, x, j));
-          step.out[j] = x;
-        }
-      }
-      return;
-    }
     float x[kWide] = {};
     for (int s = 0; s < size; ++s) {
       const ChainStep& step = steps[s];
       float a[kWide], b[kWide];
-      for (int j = 0; j < kWide; ++j) a[j] = b[j] = x[j];
-      Operands(step.a, first, a);
-      Operands(step.b, first, b);
-      for (int j = 0; j < kWide; ++j) x[j] = ApplyStep(step.op, a[j], b[j]);
-      StorePack<kWide>(step.out + first, x);
+      Load(step.a, first, x, a);
+      Load(step.b, first, x, b);
+      ApplyStep(step.op, a, b, x);
+      Store(x, first, static_cast<S*>(step.out));
+      // What the next op would read.
+      HOLDFAST_UNROLL
+      for (float& one : x) one = Convert<float>(Convert<S>(one));
     }
   }
 };
 
-bool IsPart(const TensorView& view, int64_t n) {
-  return view.present() && view.spec->dtype == DType::kFloat32 &&
-         (IsNumber(view) || IsDense(view, DType::kFloat32, n));
+bool HasChains(DType type) {
+  return type == DType::kFloat32 || type == DType::kFloat16 ||
+         type == DType::kBFloat16;
 }
 
-bool IsStep(const LaunchRequest& request, int64_t n) {
+// A tensor of the chain's type, or a number of the type that it computes in.
+bool IsPart(const TensorView& view, DType type, int64_t n) {
+  if (!view.present()) return false;
+  return IsNumber(view) ? view.spec->dtype == DType::kFloat32
+                        : IsDense(view, type, n);
+}
+
+bool IsStep(const LaunchRequest& request, DType type, int64_t n) {
   if (ChainOpOf(request.attrs.schema().id) == ChainOp::kNone) return false;
   bool tensor = false;
   for (const TensorView& in : request.inputs) {
-    if (!IsPart(in, n)) return false;
+    if (!IsPart(in, type, n)) return false;
     tensor = tensor || !IsNumber(in);
   }
-  return tensor && request.outputs.size() == 1 && IsPart(request.outputs[0], n);
+  return tensor && request.outputs.size() == 1 &&
+         IsPart(request.outputs[0], type, n);
 }
 
 // Neither the same memory nor none in common: other elements of one op may be
 // those of another.
-bool Clash(const TensorView& a, const TensorView& b, int64_t n) {
+bool Clash(const TensorView& a, const TensorView& b, size_t bytes) {
   if (IsNumber(a) || IsNumber(b) || a.data == b.data) return false;
-  const std::less<const float*> before;
-  const float *p = a.as<float>(), *q = b.as<float>();
-  return before(p, q + n) && before(q, p + n);
+  const std::less<const char*> before;
+  const char *p = a.as<char>(), *q = b.as<char>();
+  return before(p, q + bytes) && before(q, p + bytes);
 }
 
 // Whether what `later` reads or writes clashes with what an earlier one writes,
 // or what it writes with what an earlier one reads.
 bool Clash(const LaunchRequest& earlier, const LaunchRequest& later,
-           int64_t n) {
+           size_t bytes) {
   const TensorView &written = earlier.outputs[0], &writes = later.outputs[0];
-  if (Clash(written, writes, n)) return true;
+  if (Clash(written, writes, bytes)) return true;
   return std::any_of(
              later.inputs.begin(), later.inputs.end(),
-             [&](const TensorView& in) { return Clash(written, in, n); }) ||
+             [&](const TensorView& in) { return Clash(written, in, bytes); }) ||
          std::any_of(
              earlier.inputs.begin(), earlier.inputs.end(),
-             [&](const TensorView& in) { return Clash(in, writes, n); });
+             [&](const TensorView& in) { return Clash(in, writes, bytes); });
 }
 
-ChainOperand OperandOf(const TensorView& view, const float* before) {
+ChainOperand OperandOf(const TensorView& view, const void* before) {
   ChainOperand operand;
   if (IsNumber(view)) {
     operand.number = *view.as<float>();
   } else if (view.data == before) {
     operand.before = true;
   } else {
-    operand.data = view.as<float>();
+    operand.data = view.data;
   }
   return operand;
 }
 
-}  // namespace
-
-size_t ChainLength(absl::Span<const LaunchRequest> requests) {
-  if (requests.empty() || requests[0].outputs.size() != 1) return 0;
-  const int64_t n = requests[0].outputs[0].spec->numel();
-  const size_t most = std::min(requests.size(), kMostSteps);
-  for (size_t i = 0; i < most; ++i) {
-    if (!IsStep(requests[i], n)) return i;
-    for (size_t j = 0; j < i; ++j) {
-      if (Clash(requests[j], requests[i], n)) return i;
-    }
-  }
-  return most;
-}
-
-absl::Status RunChain(KernelContext& context,
-                      absl::Span<const LaunchRequest> requests) {
-  ChainMap map;
+template <typename S>
+absl::Status RunChainOf(KernelContext& context,
+                        absl::Span<const LaunchRequest> requests) {
+  ChainMap<S> map;
   map.n = requests[0].outputs[0].spec->numel();
-  const float* before = nullptr;
+  const void* before = nullptr;
   for (const LaunchRequest& request : requests) {
     ChainStep& step = map.steps[map.size++];
     step.op = ChainOpOf(request.attrs.schema().id);
@@ -231,10 +250,40 @@ absl::Status RunChain(KernelContext& context,
     if (request.inputs.size() > 1) {
       step.b = OperandOf(request.inputs[1], before);
     }
-    step.out = request.outputs[0].as<float>();
+    step.out = request.outputs[0].data;
     before = step.out;
   }
-  return ForEach(context, (map.n + kWide - 1) / kWide, map);
+  return ForEach(context, (map.n + map.kWide - 1) / map.kWide, map);
+}
+
+}  // namespace
+
+size_t ChainLength(absl::Span<const LaunchRequest> requests) {
+  if (requests.empty() || requests[0].outputs.size() != 1) return 0;
+  const TensorSpec& spec = *requests[0].outputs[0].spec;
+  if (!HasChains(spec.dtype)) return 0;
+  const int64_t n = spec.numel();
+  const size_t bytes = n * ItemSize(spec.dtype);
+  const size_t most = std::min(requests.size(), kMostSteps);
+  for (size_t i = 0; i < most; ++i) {
+    if (!IsStep(requests[i], spec.dtype, n)) return i;
+    for (size_t j = 0; j < i; ++j) {
+      if (Clash(requests[j], requests[i], bytes)) return i;
+    }
+  }
+  return most;
+}
+
+absl::Status RunChain(KernelContext& context,
+                      absl::Span<const LaunchRequest> requests) {
+  switch (requests[0].outputs[0].spec->dtype) {
+    case DType::kFloat16:
+      return RunChainOf<Float16>(context, requests);
+    case DType::kBFloat16:
+      return RunChainOf<BFloat16>(context, requests);
+    default:
+      return RunChainOf<float>(context, requests);
+  }
 }
 
 }  // namespace holdfast

@@ -18,9 +18,10 @@
 
 namespace holdfast {
 
-// How many of the requests, from the first on, are a chain: float32 ops of
-// elementwise.h over contiguous tensors of one size and numbers, of which no
-// two overlap by a part. 0 if the first is no such op.
+// How many of the requests, from the first on, are a chain: ops of
+// elementwise.h over contiguous tensors of one size and type (float32, float16
+// or bfloat16) and numbers, of which no two overlap by a part. 0 if the first
+// is no such op.
 size_t ChainLength(absl::Span<const LaunchRequest> requests);
 
 // REQUIRES: ChainLength(requests) == requests.size() > 0.

@@ -9,10 +9,13 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/packs.h"
 #include "kernels/number_operand.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -26,16 +29,22 @@ class NoScratchContext final : public KernelContext {
 };
 
 // A program of elementwise ops over arrays that lie in one piece of memory.
-class ChainTest : public testing::Test {
+class ChainTest : public testing::TestWithParam<DType> {
  protected:
-  static constexpr int64_t kRoom = 64;  // floats of an array
+  static constexpr int64_t kRoom = 64;  // elements of an array
+  static constexpr int64_t kElements = kRoom * 32;
 
-  ChainTest() : memory_(kRoom * 32) {}
+  ChainTest() : memory_(kElements * sizeof(float) + 64) {}
+
+  // Elements of a full pack: what begins elsewhere is no part of a chain.
+  static int64_t PackWidth() {
+    return kPackBytes / static_cast<int64_t>(ItemSize(GetParam()));
+  }
 
   // The k-th array, or a part of it.
   TensorView Array(int k, int64_t n, int64_t from = 0) {
-    return View(ContiguousSpec(DType::kFloat32, {n}),
-                Memory() + k * kRoom + from);
+    return View(ContiguousSpec(GetParam(), {n}),
+                Memory() + (k * kRoom + from) * ItemSize(GetParam()));
   }
   TensorView Number(float value) {
     numbers_.push_back(value);
@@ -43,7 +52,7 @@ class ChainTest : public testing::Test {
     spec.offset = kNumberOffset;
     return View(spec, &numbers_.back());
   }
-  TensorView View(TensorSpec spec, float* data) {
+  TensorView View(TensorSpec spec, void* data) {
     specs_.push_back(std::move(spec));
     return {data, &specs_.back()};
   }
@@ -55,23 +64,25 @@ class ChainTest : public testing::Test {
     requests_.push_back({attrs_.back(), in, views_.back()});
   }
   void Fill() {
-    float* x = Memory();
-    for (size_t i = 0; i < memory_.size() - 16; ++i) {
-      x[i] = 0.01f * static_cast<float>(i % 97) - 0.3f;
+    const auto set = [&](int64_t i, float x) {
+      StoreAs(GetParam(), Memory(), i, x);
+    };
+    for (int64_t i = 0; i < kElements; ++i) {
+      set(i, 0.01f * static_cast<float>(i % 97) - 0.3f);
     }
-    x[3] = std::numeric_limits<float>::quiet_NaN();
-    x[5] = -std::numeric_limits<float>::infinity();
-    x[6] = -0.0f;
+    set(3, std::numeric_limits<float>::quiet_NaN());
+    set(5, -std::numeric_limits<float>::infinity());
+    set(6, -0.0f);
   }
-  // What memory holds after the program, as bits. All NaNs are one: compilers
-  // choose their sign.
+  // What memory holds after the program. All NaNs are one: compilers choose
+  // their sign.
   std::vector<uint32_t> Bits() {
-    std::vector<float> values(Memory(), Memory() + memory_.size() - 16);
-    for (float& value : values) {
-      if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+    std::vector<uint32_t> bits(kElements);
+    for (int64_t i = 0; i < kElements; ++i) {
+      float x = LoadAs<float>(GetParam(), Memory(), i);
+      if (std::isnan(x)) x = std::numeric_limits<float>::quiet_NaN();
+      std::memcpy(&bits[i], &x, sizeof x);
     }
-    std::vector<uint32_t> bits(values.size());
-    std::memcpy(bits.data(), values.data(), bits.size() * sizeof(float));
     return bits;
   }
   void ExpectTheSameAsOneByOne() {
@@ -89,20 +100,20 @@ class ChainTest : public testing::Test {
 
  private:
   // 64-byte aligned, as a device's.
-  float* Memory() {
+  char* Memory() {
     const uintptr_t at = reinterpret_cast<uintptr_t>(memory_.data());
-    return memory_.data() + ((at + 63) / 64 * 64 - at) / sizeof(float);
+    return memory_.data() + ((at + 63) / 64 * 64 - at);
   }
 
   NoScratchContext context_;
-  std::vector<float> memory_;
+  std::vector<char> memory_;
   std::deque<float> numbers_;
   std::deque<TensorSpec> specs_;
   std::deque<Attrs> attrs_;
   std::deque<std::vector<TensorView>> views_;
 };
 
-TEST_F(ChainTest, GivesWhatItsOpsGive) {
+TEST_P(ChainTest, GivesWhatItsOpsGive) {
   for (int64_t n : {int64_t{1}, int64_t{4}, int64_t{7}, int64_t{61}}) {
     requests_.clear();
     Op(OpId::mul, {Array(0, n), Array(1, n)}, Array(2, n));
@@ -118,7 +129,7 @@ TEST_F(ChainTest, GivesWhatItsOpsGive) {
   }
 }
 
-TEST_F(ChainTest, MemoryMayBeWrittenAgain) {
+TEST_P(ChainTest, MemoryMayBeWrittenAgain) {
   Op(OpId::add, {Array(0, 30), Array(1, 30)}, Array(0, 30));  // in place
   Op(OpId::mul, {Array(0, 30), Array(0, 30)}, Array(2, 30));
   Op(OpId::neg, {Array(1, 30)}, Array(0, 30));  // freed, and handed out again
@@ -127,7 +138,7 @@ TEST_F(ChainTest, MemoryMayBeWrittenAgain) {
   ExpectTheSameAsOneByOne();
 }
 
-TEST_F(ChainTest, EveryOpOfAChainGivesWhatItGivesAlone) {
+TEST_P(ChainTest, EveryOpOfAChainGivesWhatItGivesAlone) {
   for (OpId op :
        {OpId::neg, OpId::abs, OpId::relu, OpId::exp, OpId::expm1, OpId::log,
         OpId::log1p, OpId::sqrt, OpId::rsqrt, OpId::reciprocal, OpId::sin,
@@ -148,7 +159,7 @@ TEST_F(ChainTest, EveryOpOfAChainGivesWhatItGivesAlone) {
   }
 }
 
-TEST_F(ChainTest, EndsAtOtherSizesTypesLayoutsAndOps) {
+TEST_P(ChainTest, EndsAtOtherSizesTypesLayoutsAndOps) {
   const auto ends = [&](OpId op, std::vector<TensorView> in, TensorView out) {
     requests_.clear();
     Op(OpId::exp, {Array(0, 32)}, Array(1, 32));
@@ -158,37 +169,46 @@ TEST_F(ChainTest, EndsAtOtherSizesTypesLayoutsAndOps) {
   EXPECT_TRUE(ends(OpId::exp, {Array(1, 31)}, Array(2, 31)));
   EXPECT_TRUE(ends(OpId::add, {Array(1, 32), Array(2, 1)}, Array(3, 32)));
   EXPECT_TRUE(ends(OpId::floor, {Array(1, 32)}, Array(2, 32)));
-  TensorSpec strided = ContiguousSpec(DType::kFloat32, {32});
+  TensorSpec strided = ContiguousSpec(GetParam(), {32});
   strided.strides[0] = 2;
-  float* const third = Array(3, 32).as<float>();
+  void* const third = Array(3, 32).data;
   EXPECT_TRUE(ends(OpId::exp, {View(strided, third)}, Array(1, 32)));
   EXPECT_TRUE(ends(OpId::exp,
                    {View(ContiguousSpec(DType::kInt32, {32}), third)},
                    Array(1, 32)));
+  const DType other =
+      GetParam() == DType::kFloat16 ? DType::kBFloat16 : DType::kFloat16;
+  EXPECT_TRUE(ends(OpId::exp, {View(ContiguousSpec(other, {32}), third)},
+                   Array(1, 32)));
+  EXPECT_TRUE(ends(OpId::exp, {Array(1, 32)},
+                   View(ContiguousSpec(other, {32}), third)));
   EXPECT_TRUE(ends(OpId::add, {Number(1), Number(2)}, Array(1, 32)));
   EXPECT_FALSE(ends(OpId::exp, {Array(3, 32)}, Array(1, 32)));
 }
 
-// An op's element i may be another's element i + 4.
-TEST_F(ChainTest, EndsWhereMemoryOverlapsByAPart) {
+// An op's element i may be another's element of the pack before.
+TEST_P(ChainTest, EndsWhereMemoryOverlapsByAPart) {
   Op(OpId::exp, {Array(0, 32)}, Array(1, 32));
-  Op(OpId::exp, {Array(1, 32, 4)}, Array(3, 32));  // reads what was written
+  Op(OpId::exp, {Array(1, 32, PackWidth())},
+     Array(3, 32));  // reads what was written
   EXPECT_EQ(ChainLength(requests_), 1u);
   requests_.clear();
   Op(OpId::exp, {Array(0, 32)}, Array(1, 32));
-  Op(OpId::exp, {Array(2, 32)}, Array(0, 32, 4));  // writes what was read
+  Op(OpId::exp, {Array(2, 32)},
+     Array(0, 32, PackWidth()));  // writes what was read
   EXPECT_EQ(ChainLength(requests_), 1u);
   requests_.clear();
   Op(OpId::exp, {Array(0, 32)}, Array(1, 32));
-  Op(OpId::exp, {Array(2, 32)}, Array(1, 32, 4));  // writes what was written
+  Op(OpId::exp, {Array(2, 32)},
+     Array(1, 32, PackWidth()));  // writes what was written
   EXPECT_EQ(ChainLength(requests_), 1u);
   requests_.clear();
   Op(OpId::exp, {Array(0, 32)}, Array(1, 32));
-  Op(OpId::exp, {Array(0, 32, 4)}, Array(2, 32));  // two readers
+  Op(OpId::exp, {Array(0, 32, PackWidth())}, Array(2, 32));  // two readers
   EXPECT_EQ(ChainLength(requests_), 2u);
 }
 
-TEST_F(ChainTest, IsNoLongerThanAKernelTakes) {
+TEST_P(ChainTest, IsNoLongerThanAKernelTakes) {
   for (int i = 0; i < 40; ++i) Op(OpId::neg, {Array(0, 8)}, Array(0, 8));
   const size_t length = ChainLength(requests_);
   EXPECT_GE(length, 8u);
@@ -196,6 +216,13 @@ TEST_F(ChainTest, IsNoLongerThanAKernelTakes) {
   while (requests_.size() > length) requests_.pop_back();
   ExpectTheSameAsOneByOne();
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, ChainTest,
+                         testing::Values(DType::kFloat32, DType::kFloat16,
+                                         DType::kBFloat16),
+                         [](const auto& type) {
+                           return std::string(DTypeName(type.param));
+                         });
 
 }  // namespace
 }  // namespace holdfast
