@@ -76,6 +76,13 @@ class SessionCoreTest : public ::testing::Test {
     return sent.empty() ? wire::Command() : sent.back();
   }
 
+  // A session to a daemon that says `hello`. The one before goes first: both
+  // would wait for the same peer, and take the other's wakes.
+  void ConnectAgain(const wire::HelloReply& hello) {
+    session_.reset();
+    session_ = MakeFakeSession(peer_, hello);
+  }
+
   const std::shared_ptr<FakeConnection::Peer> peer_ =
       std::make_shared<FakeConnection::Peer>();
   std::shared_ptr<Session> session_ = MakeFakeSession(peer_, {});
@@ -222,7 +229,7 @@ TEST_F(SessionCoreTest, DataGoesToItsDevice) {
   hello.set_device("cuda");
   hello.set_devices(2);
   hello.add_features(kFeaturePlace);
-  session_ = MakeFakeSession(peer_, hello);
+  ConnectAgain(hello);
   const float zero = 0;
   absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
@@ -240,7 +247,7 @@ TEST_F(SessionCoreTest, AnOlderDaemonMovesDataItself) {
   wire::HelloReply hello;
   hello.set_device("cuda");
   hello.set_devices(2);
-  session_ = MakeFakeSession(peer_, hello);
+  ConnectAgain(hello);
   const float zero = 0;
   absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
@@ -270,8 +277,7 @@ TEST_F(SessionCoreTest, OpIdsAreTheServers) {
   op->set_id(78);
   op->set_name("abs");
   op->set_signature("(Tensor input, int power) -> Tensor");
-  session_.reset();  // it shares the peer
-  session_ = MakeFakeSession(peer_, hello);
+  ConnectAgain(hello);
   ASSERT_NE(session_, nullptr);
   const Tensor a = Put({});
   Call(OpId::neg, {a});
@@ -607,8 +613,7 @@ TEST_F(SessionCoreTest, KeptTensorsAreListedUnderHandlesOfTheirOwn) {
   kept->set_requires_grad(true);
   kept->mutable_spec()->set_dtype(wire::DTYPE_FLOAT32);
   kept->mutable_spec()->add_shape(3);
-  session_.reset();  // it shares the peer
-  session_ = MakeFakeSession(peer_, hello);
+  ConnectAgain(hello);
   peer_->TakeSent();
   auto list = session_->Kept();
   ASSERT_EQ(list.size(), 1u);
