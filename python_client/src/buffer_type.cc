@@ -18,10 +18,9 @@ using client::Tensor;
 namespace {
 
 struct Exported {
-  Tensor tensor;
+  Tensor tensor;  // whose own memory it is; null: a copy, which keeps nothing
   ReadValue value;
-  char* data;   // first element
-  bool shared;  // the tensor's own memory
+  char* data;  // first element
   const char* format;
   Py_ssize_t itemsize;
   std::vector<Py_ssize_t> shape;
@@ -96,12 +95,11 @@ PyRef NextOwner(PyObject* object) {
 std::unique_ptr<Exported> Export(const Tensor& tensor, ReadValue value) {
   auto exported = std::make_unique<Exported>();
   const TensorSpec& spec = value.spec;
-  exported->tensor = tensor;
+  if (value.placed) exported->tensor = tensor;
   exported->itemsize = static_cast<Py_ssize_t>(ItemSize(spec.dtype));
   exported->format = BufferFormat(spec.dtype);
   exported->data = static_cast<char*>(const_cast<void*>(value.data)) +
                    spec.offset * exported->itemsize;
-  exported->shared = value.placed;
   exported->value = std::move(value);
   return exported;
 }
@@ -169,7 +167,6 @@ Tensor TensorBehind(PyObject* array, const char** first_element) {
   for (int i = 0; i < kMaxChain && owner; ++i) {
     if (Py_TYPE(owner.get()) == g_type) {
       const Exported& exported = ExportedOf(owner.get());
-      if (!exported.shared) return Tensor();
       *first_element = exported.data;
       return exported.tensor;
     }

@@ -130,3 +130,18 @@ def test_a_session_may_end_with_copies_under_way(torch, two_gpus, transport):
             moved[0].sum()
     with holdfast.connect(two_gpus.address(transport)):
         assert torch.tensor(arrays[3], device="cuda:1").sum().item() == 3 * LARGE
+
+
+def test_arrays_keep_nothing_on_a_gpu(torch, alone):
+    """A program that gathers predictions as arrays has the GPU's memory for itself."""
+    x = torch.tensor(np.arange(LARGE, dtype=np.float32), device="cuda:1")
+    held = torch.cuda.memory_allocated(1)
+    arrays = [(x + i).cpu().numpy() for i in range(5)] + [x.numpy(force=True)]
+    arrays += [(x.reshape(2, -1).t() * 2).numpy(force=True)]
+    torch.cuda.synchronize(1)  # what goes is told with the next command
+    assert torch.cuda.memory_allocated(1) == held
+    assert torch.cuda.memory_allocated(0) == 0
+    for i, array in enumerate(arrays[:5]):
+        np.testing.assert_array_equal(array, np.arange(LARGE) + i)
+    np.testing.assert_array_equal(arrays[5], np.arange(LARGE))
+    np.testing.assert_array_equal(arrays[6].T.reshape(-1), np.arange(LARGE) * 2)

@@ -55,9 +55,8 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     std::vector<Device*> all = {device};
     all.insert(all.end(), options.further_devices.begin(),
                options.further_devices.end());
-    staging_ = std::make_shared<HostStaging>(std::move(all),
-                                             options.local || options.mappable,
-                                             options.memory_limit_bytes);
+    staging_.emplace(std::move(all), options.local || options.mappable,
+                     options.memory_limit_bytes);
   }
   // As PyTorch's: two programs that set no seed draw different numbers.
   std::random_device entropy;

@@ -103,7 +103,7 @@ class Executor {
 
   // What asynchronous devices have of the session (enqueued_work.h); devices
   // that work inside the call have nothing.
-  bool asynchronous() const { return staging_ != nullptr; }
+  bool asynchronous() const { return staging_.has_value(); }
   void BeginSlice(absl::Time now) {
     if (asynchronous()) enqueued_.BeginSlice(now, runner_.ops_run());
   }
@@ -312,8 +312,8 @@ class Executor {
   const std::shared_ptr<PublishedTensors> names_;
   // Another one for each client; what waits for an answer looks at it.
   std::shared_ptr<int> client_life_ = std::make_shared<int>();
-  std::shared_ptr<HostStaging> staging_;  // where host code cannot see memory_
-  CachingAllocator guard_;                // memory that the client does not see
+  std::optional<HostStaging> staging_;  // where host code cannot see memory_
+  CachingAllocator guard_;              // memory that the client does not see
   SessionDevices devices_;
   OpRunner runner_;
   TensorStore store_;

@@ -137,8 +137,8 @@ absl::Status Executor::ReadHostMemory(const v1::Read& read, const Value& tensor,
 }
 
 // The bytes go to a block of the staging memory. What a local client asks for
-// by place it finds there: a mirror that goes with the tensor, which such a
-// client has made for this one read.
+// by place it finds there. It has made the tensor for this one read, and keeps
+// the handle while it looks at the bytes: the device's memory goes now.
 absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
                                      v1::ReadResult* result) {
   if (absl::Status s = runner_.Join(tensor); !s.ok()) return s;
@@ -171,7 +171,13 @@ absl::Status Executor::StartDownload(const v1::Read& read, const Value& tensor,
     result->mutable_place()->set_segment(block.segment);
     result->mutable_place()->set_offset(block.offset);
     result->mutable_place()->set_bytes(block.bytes);
-    AsTensor(tensor)->storage()->SetMirror(waiting.staging, staging_);
+    auto used = std::make_shared<OpFailure>();
+    used->status = absl::FailedPreconditionError(
+        "[read] the tensor was read by place: it is host memory now");
+    used->op = "read";
+    used->op_sequence = op_sequence_;
+    used->reported = true;  // there is nothing to tell before somebody asks
+    store_.PutHostCopy(read.handle(), waiting.staging, std::move(used));
   }
   waiting.points = {{(*at)->device, arrival->point}};
   waiting.result = std::move(*result);

@@ -72,14 +72,6 @@ class Storage final : public RefCounted {
   void NoteReader(StreamId stream) { reader_ = stream; }
   StreamId TakeReader() { return std::exchange(reader_, 0); }
 
-  // What a local client maps where it cannot map the storage itself: a copy of
-  // it in host memory, which goes with it. `memory` (HostStaging) is the
-  // mirror's, whose session may end before one that shares the storage.
-  void SetMirror(RefPtr<Storage> mirror, std::shared_ptr<void> memory) {
-    mirror_ = std::move(mirror);
-    mirror_memory_ = std::move(memory);
-  }
-
   // What is known of all elements that lie in it, as integers of one type;
   // null: nothing. Only of memory that host code does not write.
   struct Integers {
@@ -110,8 +102,6 @@ class Storage final : public RefCounted {
  private:
   CachingAllocator* const allocator_;
   MemoryBlock* const block_;
-  std::shared_ptr<void> mirror_memory_;  // outlives what follows
-  RefPtr<Storage> mirror_;
   std::unique_ptr<StorageSharing> sharing_;
   std::unique_ptr<Integers> integers_;
   StreamId reader_ = 0;

@@ -22,6 +22,7 @@
 #include "autograd/op_sink.h"
 #include "autograd/view_history.h"
 #include "ops/ref_counted.h"
+#include "server/exec/tensor.h"
 
 namespace holdfast {
 
@@ -46,6 +47,8 @@ class TensorStore {
     RefPtr<ViewHistory> history;
     uint32_t seen_writes = 0;  // of `history`, in the tensor's own
     bool is_view = false;
+    // Host memory that the client maps, and nothing else of the handle is left.
+    RefPtr<Storage> host_copy;
   };
 
   // Null when the handle is not there (never made, or released).
@@ -69,6 +72,12 @@ class TensorStore {
     Entry& entry = entries_[handle];
     entry = Entry();
     entry.failure = std::move(failure);
+  }
+  // The handle stands for that memory, until it is released; `failure` is what
+  // else asks for it gets.
+  void PutHostCopy(uint64_t handle, RefPtr<Storage> copy, FailurePtr failure) {
+    PutFailure(handle, std::move(failure));
+    entries_[handle].host_copy = std::move(copy);
   }
   // Marks an existing handle; its tensor stays for when the failure has been
   // reported. Keeps an earlier failure.

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -261,6 +262,43 @@ TEST_F(ForeignMemoryTest, IndicesThatTheClientWroteAreChecked) {
   EXPECT_THAT(Failure(4), HasSubstr("out of"));
 }
 
+// An array that a client looks at keeps nothing on the device.
+TEST_F(ForeignMemoryTest, WhatWasReadByPlaceIsHostMemory) {
+  Session::Options options;
+  options.local = true;
+  Open(options);
+  const V values(1000, 3);
+  Put(1, values);
+  Deliver();
+  const uint64_t before = session_->Stats().bytes_in_use();
+  Op(OpId::clone, {1}, 2);
+  v1::Read place;
+  place.set_handle(2);
+  place.set_place(true);
+  const v1::ReadResult read = ReadWith(place);
+  ASSERT_TRUE(read.has_place());
+  EXPECT_EQ(session_->Stats().bytes_in_use(), before);
+  const absl::StatusOr<MemorySegment> segment =
+      session_->FindSegment(read.place().segment());
+  ASSERT_TRUE(segment.ok());
+  const auto* bytes =
+      static_cast<const char*>(segment->base) + read.place().offset();
+  EXPECT_EQ(std::memcmp(bytes, values.data(), values.size() * sizeof(float)),
+            0);
+  // Others are read beside it, not over it.
+  Op(OpId::neg, {1}, 3);
+  place.set_handle(3);
+  EXPECT_NE(ReadWith(place).place().offset(), read.place().offset());
+  Op(OpId::add, {1, 2}, 4);
+  EXPECT_THAT(Failure(4), HasSubstr("read by place: it is host memory"));
+  // Its handle is still the client's to release, once.
+  Add()->add_release(2);
+  Deliver();
+  Op(OpId::neg, {1}, 5);
+  EXPECT_EQ(Values(5), V(1000, -3));
+  EXPECT_EQ(SessionError(), "");
+}
+
 // What a client maps of a tensor is memory of its session, the tensor perhaps
 // not any more.
 TEST_F(ForeignMemoryTest, ASharedTensorOutlivesWhoMappedIt) {
@@ -273,8 +311,9 @@ TEST_F(ForeignMemoryTest, ASharedTensorOutlivesWhoMappedIt) {
   share.set_handle(1);
   share.set_share(true);
   const std::string token = ReadWith(share).data();
+  Op(OpId::detach, {1}, 2);
   v1::Read place;
-  place.set_handle(1);
+  place.set_handle(2);
   place.set_place(true);
   EXPECT_TRUE(ReadWith(place).has_place());
   std::shared_ptr<Session> first = std::move(session_);
