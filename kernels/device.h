@@ -145,10 +145,10 @@ class Device {
   virtual uint64_t RecordTimedPoint(StreamId stream) {
     return RecordPoint(stream);
   }
-  // Of a timed point that has passed: seconds since the stream's timed point
-  // that was asked for before it. Nothing: none was, or the device keeps no
-  // times.
-  virtual std::optional<double> TakeSeconds(uint64_t /*point*/) {
+  // When a timed point passed, in nanoseconds of the steady clock, as one clock
+  // of the device tells for all streams. Asked for once, when it has passed.
+  // Nothing: the device cannot tell.
+  virtual std::optional<int64_t> TakeTime(uint64_t /*point*/) {
     return std::nullopt;
   }
   virtual bool PointPassed(uint64_t point) = 0;

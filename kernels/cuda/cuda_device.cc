@@ -198,7 +198,7 @@ void CudaDevice::CloseMemory(const OpenedMemory& memory) {
 absl::StatusOr<StreamId> CudaDevice::CreateStream(int priority) {
   Use();
   absl::StatusOr<std::unique_ptr<CudaStream>> made =
-      CudaStream::Make(priority, &libraries_, host_.get(), &health_);
+      CudaStream::Make(priority, &libraries_, host_.get(), &health_, &clock_);
   if (!made.ok()) return made.status();
   std::lock_guard<std::mutex> lock(mutex_);
   streams_[next_stream_] = *std::move(made);
@@ -391,11 +391,11 @@ uint64_t CudaDevice::RecordTimedPoint(StreamId stream) {
   return point == 0 ? 0 : uint64_t{stream} << kPointBits | point;
 }
 
-std::optional<double> CudaDevice::TakeSeconds(uint64_t point) {
+std::optional<int64_t> CudaDevice::TakeTime(uint64_t point) {
   Use();
   const std::shared_ptr<CudaStream> on = Find(point >> kPointBits);
   if (on == nullptr) return std::nullopt;
-  return on->TakeSeconds(point & kPointMask);
+  return on->TakeTime(point & kPointMask);
 }
 
 bool CudaDevice::PointPassed(uint64_t point) {

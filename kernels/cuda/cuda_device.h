@@ -81,7 +81,7 @@ class CudaDevice final : public Device, public Recorder {
 
   uint64_t RecordPoint(StreamId stream) override;
   uint64_t RecordTimedPoint(StreamId stream) override;
-  std::optional<double> TakeSeconds(uint64_t point) override;
+  std::optional<int64_t> TakeTime(uint64_t point) override;
   bool PointPassed(uint64_t point) override;
   void WaitPoint(uint64_t point) override;
   absl::Status StreamStatus(StreamId stream) override;
@@ -109,7 +109,8 @@ class CudaDevice final : public Device, public Recorder {
   const int index_;
   const std::string description_;
   const DeviceProperties properties_;
-  DeviceHealth health_;  // these three outlive the streams
+  DeviceHealth health_;  // these outlive the streams
+  EventClock clock_;
   const std::unique_ptr<Device> host_;
   CudaLibraries libraries_;
   std::set<int> reached_;  // GPUs that Reach has seen; worker thread

@@ -26,15 +26,16 @@ int LevelOf(int priority) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(
-    int priority, CudaLibraries* libraries, Device* host,
-    DeviceHealth* health) {
+    int priority, CudaLibraries* libraries, Device* host, DeviceHealth* health,
+    EventClock* clock) {
   cudaStream_t stream = nullptr;
   absl::Status s =
       CudaStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
                                               LevelOf(priority)),
                  "cudaStreamCreate");
   if (!s.ok()) return s;
-  return absl::WrapUnique(new CudaStream(libraries, host, health, stream));
+  return absl::WrapUnique(
+      new CudaStream(libraries, host, health, clock, stream));
 }
 
 CudaStream::~CudaStream() {
@@ -42,8 +43,7 @@ CudaStream::~CudaStream() {
   if (first_ != nullptr) cudaFreeAsync(first_, stream_);
   cudaStreamSynchronize(stream_);
   for (const Pending& pending : pending_) cudaEventDestroy(pending.event);
-  for (const auto& [point, event] : timed_) cudaEventDestroy(event);
-  if (last_timed_ != nullptr) cudaEventDestroy(last_timed_);
+  for (const Pending& passed : timed_) cudaEventDestroy(passed.event);
   for (cudaEvent_t event : spare_) cudaEventDestroy(event);
   for (cudaEvent_t event : spare_timed_) cudaEventDestroy(event);
   cudaStreamDestroy(stream_);
@@ -170,8 +170,8 @@ void CudaStream::PassFirst(cudaError_t error) {
   NoteError(error, "the work before");
   if (error == cudaSuccess) ops_done_ = first.ops;
   passed_ = first.point;
-  if (first.timed) {
-    timed_.emplace_back(first.point, first.event);
+  if (first.recorded != 0) {
+    timed_.push_back(first);
   } else {
     spare_.push_back(first.event);
   }
@@ -206,6 +206,7 @@ uint64_t CudaStream::RecordPoint(bool timed) {
   std::lock_guard<std::mutex> lock(mutex_);
   Poll();
   cudaEvent_t event = nullptr;
+  const int64_t recorded = timed ? EventClock::Now() : 0;
   cudaError_t error = RecordEvent(timed, &event);
   if (error != cudaSuccess) {
     // Without an event there is nothing to ask: wait here.
@@ -215,29 +216,20 @@ uint64_t CudaStream::RecordPoint(bool timed) {
     if (error == cudaSuccess) ops_done_ = trail_.count();
     return 0;
   }
-  pending_.push_back({++recorded_, trail_.count(), event, timed});
+  pending_.push_back({++recorded_, trail_.count(), event, recorded});
   return recorded_;
 }
 
-std::optional<double> CudaStream::TakeSeconds(uint64_t point) {
+std::optional<int64_t> CudaStream::TakeTime(uint64_t point) {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::optional<double> seconds;
-  while (!timed_.empty() && timed_.front().first <= point) {
-    const cudaEvent_t event = timed_.front().second;
+  std::optional<int64_t> time;
+  while (!timed_.empty() && timed_.front().point <= point) {
+    Pending passed = timed_.front();
     timed_.pop_front();
-    float ms = 0;
-    seconds.reset();
-    if (last_timed_ != nullptr) {
-      if (cudaEventElapsedTime(&ms, last_timed_, event) == cudaSuccess) {
-        seconds = ms * 1e-3;
-      } else {
-        cudaGetLastError();  // not the next launch's
-      }
-      spare_timed_.push_back(last_timed_);
-    }
-    last_timed_ = event;
+    time = clock_->Read(&passed.event, passed.recorded);
+    if (passed.event != nullptr) spare_timed_.push_back(passed.event);
   }
-  return seconds;
+  return time;
 }
 
 bool CudaStream::PointPassed(uint64_t point) {

@@ -26,6 +26,7 @@
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_libraries.h"
 #include "kernels/cuda/cuda_recordings.h"
+#include "kernels/cuda/event_clock.h"
 #include "kernels/cuda/op_trail.h"
 #include "kernels/cuda/work_times.h"
 #include "kernels/device_health.h"
@@ -38,7 +39,7 @@ class CudaStream final : public CudaContext {
   // `priority`: see Device::CreateStream.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(
       int priority, CudaLibraries* libraries, Device* host,
-      DeviceHealth* health);
+      DeviceHealth* health, EventClock* clock);
   // Waits for what is enqueued.
   ~CudaStream() override;
 
@@ -70,11 +71,11 @@ class CudaStream final : public CudaContext {
                       std::optional<PhiloxState> first);
 
   // ---- points
-  // Of what is enqueued so far; 0 if that is done. `timed`: TakeSeconds will
-  // ask for it.
+  // Of what is enqueued so far; 0 if that is done. `timed`: TakeTime will ask
+  // for it.
   uint64_t RecordPoint(bool timed = false);
-  // See Device::TakeSeconds.
-  std::optional<double> TakeSeconds(uint64_t point);
+  // See Device::TakeTime.
+  std::optional<int64_t> TakeTime(uint64_t point);
   bool PointPassed(uint64_t point);
   void WaitPoint(uint64_t point);
   // The error that ended the stream's work, if one did.
@@ -83,10 +84,11 @@ class CudaStream final : public CudaContext {
 
  private:
   CudaStream(CudaLibraries* libraries, Device* host, DeviceHealth* health,
-             cudaStream_t stream)
+             EventClock* clock, cudaStream_t stream)
       : libraries_(libraries),
         host_(host),
         health_(health),
+        clock_(clock),
         stream_(stream),
         recordings_(stream, *libraries),
         times_(stream) {}
@@ -99,6 +101,7 @@ class CudaStream final : public CudaContext {
   CudaLibraries* const libraries_;
   Device* const host_;
   DeviceHealth* const health_;
+  EventClock* const clock_;
   const cudaStream_t stream_;
   CudaRecordings recordings_;
   WorkTimes times_;
@@ -111,7 +114,7 @@ class CudaStream final : public CudaContext {
     uint64_t point;
     uint64_t ops;  // noted before it
     cudaEvent_t event;
-    bool timed;
+    int64_t recorded;  // when, by EventClock::Now; 0: not timed
   };
   // REQUIRES: mutex_ held. An event that is recorded; an error: none.
   cudaError_t RecordEvent(bool timed, cudaEvent_t* event);
@@ -120,9 +123,8 @@ class CudaStream final : public CudaContext {
 
   std::deque<Pending> pending_;
   std::vector<cudaEvent_t> spare_, spare_timed_;
-  // Points that have passed and were not asked for; the last that was.
-  std::deque<std::pair<uint64_t, cudaEvent_t>> timed_;
-  cudaEvent_t last_timed_ = nullptr;
+  // Those that have passed and were not asked for.
+  std::deque<Pending> timed_;
   uint64_t recorded_ = 0, passed_ = 0;
   OpTrail trail_;
   uint64_t ops_done_ = 0;  // of the trail's, without an error

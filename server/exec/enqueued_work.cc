@@ -40,7 +40,7 @@ bool EnqueuedWork::Ahead(uint64_t ops, absl::Duration lead) const {
 void EnqueuedWork::Mark(uint64_t ops) {
   if (ops == marked_ops_) return;
   const absl::Time now = SteadyNow();
-  marks_.push_back({devices_.RecordTimedPoints(), ops, begun_, now, {}});
+  marks_.push_back({devices_.RecordTimedPoints(), ops, begun_, now});
   marked_ops_ = ops;
   begun_ = now;
 }
@@ -50,54 +50,41 @@ std::vector<DeviceUse> EnqueuedWork::TakeUses() {
   return std::exchange(uses_, {});
 }
 
-void EnqueuedWork::SetClocks() {
-  for (const auto& [device, point] : devices_.RecordTimedPoints()) {
-    device->WaitPoint(point);
-    (void)device->TakeSeconds(point);
-    clocks_[device].zero = SteadyNow();
+absl::Time EnqueuedWork::since() const {
+  if (marks_.empty()) return absl::InfiniteFuture();
+  absl::Time since = marks_.front().begun;
+  for (const auto& [device, passed_at] : passed_at_) {
+    since = std::max(since, passed_at);
   }
+  return since;
 }
 
 void EnqueuedWork::DropPassed() {
   const auto passed = [](const auto& one) {
     return one.first->PointPassed(one.second);
   };
-  std::vector<Marked> done;
   while (!marks_.empty() && std::all_of(marks_.front().points.begin(),
                                         marks_.front().points.end(), passed)) {
-    done.push_back(std::move(marks_.front()));
+    Account(marks_.front());
     marks_.pop_front();
-  }
-  if (done.empty()) return;
-  // All before any is accounted for: the last says most about the clocks.
-  const absl::Time now = SteadyNow();
-  for (Marked& mark : done) ReadClocks(&mark, now);
-  for (const Marked& mark : done) Account(mark);
-}
-
-void EnqueuedWork::ReadClocks(Marked* mark, absl::Time now) {
-  for (const auto& [device, point] : mark->points) {
-    Clock& clock = clocks_.try_emplace(device, Clock{0, now}).first->second;
-    const std::optional<double> since =
-        point == 0 ? std::nullopt : device->TakeSeconds(point);
-    clock.last =
-        since ? clock.last + *since : absl::ToDoubleSeconds(now - clock.zero);
-    const absl::Duration last = absl::Seconds(clock.last);
-    clock.zero = std::clamp(clock.zero, mark->made - last, now - last);
-    mark->times.push_back(clock.last);
   }
 }
 
 void EnqueuedWork::Account(const Marked& mark) {
+  const absl::Time now = SteadyNow();
   const uint64_t ops = mark.ops - passed_ops_;
   passed_ops_ = mark.ops;
   absl::Duration longest;
-  for (size_t i = 0; i < mark.points.size(); ++i) {
-    Device* const device = mark.points[i].first;
-    Clock& clock = clocks_[device];
-    const absl::Time from = std::max(mark.begun, clock.passed);
-    const absl::Time to = clock.zero + absl::Seconds(mark.times[i]);
-    clock.passed = std::max(clock.passed, to);
+  for (const auto& [device, point] : mark.points) {
+    const std::optional<int64_t> time =
+        point == 0 ? std::nullopt : device->TakeTime(point);
+    const absl::Time to =
+        std::clamp(time ? absl::UnixEpoch() + absl::Nanoseconds(*time) : now,
+                   mark.made, now);
+    absl::Time& passed_at =
+        passed_at_.try_emplace(device, absl::InfinitePast()).first->second;
+    const absl::Time from = std::max(mark.begun, passed_at);
+    passed_at = std::max(passed_at, to);
     if (to <= from) continue;
     longest = std::max(longest, to - from);
     uses_.push_back({device, from, to, ops});

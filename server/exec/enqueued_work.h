@@ -40,10 +40,8 @@ class EnqueuedWork {
   // `devices` must outlive this.
   explicit EnqueuedWork(SessionDevices* devices) : devices_(*devices) {}
 
-  // Ops may run from now on; `ops` have so far, here and below. The first time
-  // it waits for the devices, which have nothing to do for the session yet.
+  // Ops may run from now on; `ops` have so far, here and below.
   void BeginSlice(absl::Time now, uint64_t ops) {
-    if (clocks_.empty()) SetClocks();
     if (ops == marked_ops_) begun_ = now;
   }
   // Whether no op should follow now. `lead`: the device time that ops may be
@@ -53,6 +51,8 @@ class EnqueuedWork {
   void Mark(uint64_t ops);
   // The devices have not done all that was marked.
   bool under_way() const { return !marks_.empty(); }
+  // Since when they may have been at what is under way; nothing is: never.
+  absl::Time since() const;
   // When they worked at what they have done since the last call. Others' work
   // may have been done meanwhile.
   std::vector<DeviceUse> TakeUses();
@@ -61,25 +61,12 @@ class EnqueuedWork {
   struct Marked {
     SessionDevices::Points points;
     uint64_t ops;
-    absl::Time begun, made;     // the first op since the mark before; the mark
-    std::vector<double> times;  // by the devices' clocks, once it has passed
+    absl::Time begun, made;  // the first op since the mark before; the mark
   };
   bool Ahead(uint64_t ops, absl::Duration lead) const;
   bool MarkIsDue(uint64_t ops, absl::Duration lead) const;
-  // A device's time beside the host's. The device says how long it was from
-  // mark to mark, the host when each was made and when it was seen to have
-  // passed, between which it did pass. So neither the drift of two clocks nor a
-  // late look adds up.
-  struct Clock {
-    double last = 0;  // seconds from the first mark to the last
-    absl::Time zero;  // when the first passed, by the host's clock
-    absl::Time passed = absl::InfinitePast();  // the last, by the host's clock
-  };
-  void SetClocks();
   void DropPassed();
-  // The mark has passed, as is seen now: sets its times.
-  void ReadClocks(Marked* mark, absl::Time now);
-  // Notes the uses that ended with the mark.
+  // Notes the uses that ended with the mark, which has passed.
   void Account(const Marked& mark);
 
   SessionDevices& devices_;
@@ -87,9 +74,9 @@ class EnqueuedWork {
   uint64_t marked_ops_ = 0;  // before the last mark
   uint64_t passed_ops_ = 0;  // before the last that has passed
   absl::Time begun_;
-  std::map<Device*, Clock> clocks_;
-  std::vector<DeviceUse> uses_;  // not taken yet
-  double seconds_per_op_ = 0;    // of late; 0: not known
+  std::map<Device*, absl::Time> passed_at_;  // the last mark
+  std::vector<DeviceUse> uses_;              // not taken yet
+  double seconds_per_op_ = 0;                // of late; 0: not known
 };
 
 }  // namespace holdfast

@@ -114,6 +114,7 @@ class Executor {
     if (asynchronous()) enqueued_.Mark(runner_.ops_run());
   }
   bool work_under_way() const { return enqueued_.under_way(); }
+  absl::Time work_since() const { return enqueued_.since(); }
   std::vector<DeviceUse> TakeDeviceUses() { return enqueued_.TakeUses(); }
 
   // Reads whose bytes are still on their way from the device, and whether the

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "proto/steady_time.h"
 #include "server/session/session.h"
 
 namespace holdfast {
@@ -62,6 +63,7 @@ void Worker::Stop() {
   sessions_.Clear();
   ready_.clear();
   in_use_.clear();
+  uses_.clear();
 }
 
 void Worker::Add(std::shared_ptr<Session> session) {
@@ -75,6 +77,8 @@ void Worker::Remove(const Session* session) {
                ready_.end());
   in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), session),
                 in_use_.end());
+  const auto is_its = [&](const Use& use) { return use.session == session; };
+  uses_.erase(std::remove_if(uses_.begin(), uses_.end(), is_its), uses_.end());
 }
 
 void Worker::Post(std::function<void()> fn) {
@@ -141,6 +145,7 @@ void Worker::LookForWork() {
   ready_.clear();
   in_use_.clear();
   looked_ = Clock::now();
+  const absl::Time seen = SteadyNow();
   int asynchronous = 0;
   sessions_.ForEachActive(looked_, [&](Session* session) {
     TakeUses(session);
@@ -148,11 +153,11 @@ void Worker::LookForWork() {
     const bool in_use = ready || session->work_under_way();
     if (ready) ready_.push_back(session);
     if (in_use) in_use_.push_back(session);
-    if (in_use && session->asynchronous()) ++asynchronous;
+    if (session->asynchronous()) ++asynchronous;
     return in_use;
   });
   contended_ = asynchronous > 1;
-  Settle();
+  Settle(seen);
   for (Session* session : in_use_) {
     share_.Contend(session->user_share(), session->share());
   }
@@ -171,32 +176,52 @@ void Worker::TakeUses(Session* session) {
   }
 }
 
-void Worker::Settle() {
+void Worker::Settle(absl::Time seen) {
   if (uses_.empty()) return;
   std::sort(uses_.begin(), uses_.end(),
             [](const Use& a, const Use& b) { return a.to < b.to; });
-  for (const Use& use : uses_) {
+  auto next = uses_.begin();
+  for (; next != uses_.end() && next->to <= seen; ++next) {
+    const Use& use = *next;
     const double seconds = times_[use.device].PartOf(use.from, use.to);
     FairShare::Settle(use.session->user_share(), use.session->share(), seconds);
     use.session->AddDeviceSeconds(seconds);
   }
-  uses_.clear();
+  uses_.erase(uses_.begin(), next);
 }
 
 void Worker::HoldBackLeaders() {
+  // What is under way counts as far as it has come: who waits for somebody's
+  // long kernel to end waits a moment, not until then.
+  const absl::Time now = SteadyNow();
+  absl::flat_hash_map<const UserShare*, double> running;  // seconds
+  const auto running_for = [now](Session* session) {
+    return std::max(0.0, absl::ToDoubleSeconds(now - session->work_since()));
+  };
+  for (Session* session : in_use_) {
+    running[session->user_share()] += running_for(session);
+  }
+  const auto time_of_user = [&](Session* session) {
+    const UserShare* user = session->user_share();
+    return user->account.virtual_time() +
+           running[user] / user->account.weight();
+  };
+  const auto time_of = [&](Session* session) {
+    const ShareAccount& share = *session->share();
+    return share.virtual_time() + running_for(session) / share.weight();
+  };
   double least = std::numeric_limits<double>::infinity();  // of users
   absl::flat_hash_map<const UserShare*, double> least_of;  // of their sessions
   for (Session* session : in_use_) {
-    const UserShare* user = session->user_share();
-    const double time = session->share()->virtual_time();
-    least = std::min(least, user->account.virtual_time());
-    double& of_user = least_of.try_emplace(user, time).first->second;
+    least = std::min(least, time_of_user(session));
+    const double time = time_of(session);
+    double& of_user =
+        least_of.try_emplace(session->user_share(), time).first->second;
     of_user = std::min(of_user, time);
   }
   const auto leads = [&](Session* session) {
-    const UserShare* user = session->user_share();
-    return user->account.virtual_time() - least > options_.most_ahead ||
-           session->share()->virtual_time() - least_of[user] >
+    return time_of_user(session) - least > options_.most_ahead ||
+           time_of(session) - least_of[session->user_share()] >
                options_.most_ahead;
   };
   ready_.erase(std::remove_if(ready_.begin(), ready_.end(), leads),
@@ -299,8 +324,9 @@ void Worker::Loop(const std::function<void()>& tick) {
       if (!found) Sleep();
     }
     if (Clock::now() >= next_tick) {
+      const absl::Time seen = SteadyNow();
       sessions_.ForEachIdle([this](Session* session) { TakeUses(session); });
-      Settle();
+      Settle(seen);
       tick();
       next_tick = Clock::now() + tick_every;
     }

@@ -89,8 +89,9 @@ class Worker {
   void LookForWork();
   // Takes what devices have done for the session into uses_.
   void TakeUses(Session* session);
-  // To the accounts of sessions, what is in uses_.
-  void Settle();
+  // To the accounts of sessions, what is in uses_ and ended before `seen`:
+  // before anybody was looked at, so that what others had until then is known.
+  void Settle(absl::Time seen);
   // Takes sessions that are far ahead of others in_use_ out of ready_.
   void HoldBackLeaders();
   Session* NextInTurn();  // null: none has work
@@ -116,8 +117,10 @@ class Worker {
     Device* device;
     absl::Time from, to;  // of one op
   };
-  std::vector<Use> uses_;   // not settled yet
-  bool contended_ = false;  // several in_use_ have asynchronous devices
+  std::vector<Use> uses_;  // not settled yet
+  // Several sessions use asynchronous devices, or did a moment ago: a client
+  // that draws breath is still one that others share with.
+  bool contended_ = false;
   absl::flat_hash_map<Device*, DeviceTime> times_;  // of asynchronous devices
   Clock::time_point looked_;
   Clock::time_point listened_;

@@ -463,7 +463,7 @@ uint64_t FakeDevice::RecordTimedPoint(StreamId stream) {
   return uint64_t{stream} << kPointBits | point;
 }
 
-std::optional<double> FakeDevice::TakeSeconds(uint64_t point) {
+std::optional<int64_t> FakeDevice::TakeTime(uint64_t point) {
   std::shared_ptr<FakeStream> on;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -471,7 +471,7 @@ std::optional<double> FakeDevice::TakeSeconds(uint64_t point) {
     if (it == streams_.end()) return std::nullopt;
     on = it->second;
   }
-  return on->TakeSeconds(point & ((uint64_t{1} << kPointBits) - 1));
+  return on->TakeTime(point & ((uint64_t{1} << kPointBits) - 1));
 }
 
 bool FakeDevice::PointPassed(uint64_t point) {

@@ -107,7 +107,7 @@ class FakeDevice final : public Device, public Recorder {
 
   uint64_t RecordPoint(StreamId stream) override;
   uint64_t RecordTimedPoint(StreamId stream) override;
-  std::optional<double> TakeSeconds(uint64_t point) override;
+  std::optional<int64_t> TakeTime(uint64_t point) override;
   bool PointPassed(uint64_t point) override;
   void WaitPoint(uint64_t point) override;
   absl::Status StreamStatus(StreamId stream) override;

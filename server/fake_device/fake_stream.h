@@ -107,17 +107,15 @@ class FakeStream {
     timed_.push_back({enqueued_, done_ == enqueued_ ? Now() : 0});
     return enqueued_;
   }
-  // Of a count that has passed: seconds since the one asked for before.
-  std::optional<double> TakeSeconds(uint64_t count) {
+  // When it was passed.
+  std::optional<int64_t> TakeTime(uint64_t count) {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::optional<double> seconds;
+    std::optional<int64_t> time;
     while (!timed_.empty() && timed_.front().first <= count) {
-      const int64_t at = timed_.front().second;
-      if (last_timed_) seconds = (at - *last_timed_) * 1e-9;
-      last_timed_ = at;
+      time = timed_.front().second;
       timed_.pop_front();
     }
-    return seconds;
+    return time;
   }
   bool Passed(uint64_t count) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -192,7 +190,6 @@ class FakeStream {
   std::vector<Device::WorkTime> times_;
   // Counts, and when they were passed by the steady clock; 0: not yet.
   std::deque<std::pair<uint64_t, int64_t>> timed_;
-  std::optional<int64_t> last_timed_;
   std::thread thread_;  // last: it uses all the rest
 };
 

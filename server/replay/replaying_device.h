@@ -91,8 +91,8 @@ class ReplayingDevice final : public Device {
   uint64_t RecordTimedPoint(StreamId stream) override {
     return device_->RecordTimedPoint(stream);
   }
-  std::optional<double> TakeSeconds(uint64_t point) override {
-    return device_->TakeSeconds(point);
+  std::optional<int64_t> TakeTime(uint64_t point) override {
+    return device_->TakeTime(point);
   }
   bool PointPassed(uint64_t point) override {
     return device_->PointPassed(point);

@@ -180,6 +180,8 @@ class Session : public std::enable_shared_from_this<Session>,
   void MarkWork() { executor_->MarkWork(); }
   // What was marked is not done.
   bool work_under_way() const { return executor_->work_under_way(); }
+  // Since when devices may have been at it; never if there is none.
+  absl::Time work_since() const { return executor_->work_since(); }
   // When asynchronous devices worked at what they have done since the last
   // call.
   std::vector<DeviceUse> TakeDeviceUses() {

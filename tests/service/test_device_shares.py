@@ -8,16 +8,28 @@ do on a GPU. Who gets how much of it is the daemon's to say, by the device's tim
 import json
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 from daemon_users import new_token
 
+import holdfast
 from holdfast.daemon import Daemon
 
-# Without end: the test says when.
-SHORT = "while True: x.add_(1)"
-LONG = "y = torch.ones(900, 900)\nwhile True: y @ y"
+# Without end: the test says when. They wait now and then, so that what they send is
+# not all that the processors do.
+SHORT = """
+while True:
+    for _ in range(200): x.add_(1)
+    x[0].item()
+"""
+LONG = """
+y = torch.ones(900, 900)
+while True:
+    for _ in range(20): z = y @ y
+    z[0, 0].item()
+"""
 START = """
 import sys
 import holdfast as torch
@@ -75,6 +87,7 @@ def shared(tmp_path_factory):
     config.write_text('user { name: "three" limits { weight: 3 } }')
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOLDFAST_FAKE_KERNEL_US", "1000")
+        patch.setenv("HOLDFAST_FAKE_KERNELS", "cpu")
         flags = [
             f"--token_file={tokens}",
             f"--config={config}",
@@ -89,10 +102,10 @@ def test_weights_hold_on_a_device_that_works_later(shared):
     daemon, tokens = shared
     found = rates(daemon, {u: (tokens[u], SHORT) for u in ("one", "three")})
     (few, little), (many, much) = found["one"], found["three"]
-    assert 2.3 < many / few < 3.9
-    assert 2.3 < much / little < 3.9
+    assert 2 < many / few < 4.5
+    assert 2 < much / little < 4.5
     # The device was never idle for it, and nobody's time counts twice.
-    assert 0.8 < little + much < 1.1
+    assert 0.6 < little + much < 1.1
 
 
 def test_short_kernels_beside_long_ones(shared):
@@ -102,6 +115,42 @@ def test_short_kernels_beside_long_ones(shared):
         daemon, {"one": (tokens["one"], SHORT), "other": (tokens["other"], LONG)}
     )
     (short, its_time), (long, other_time) = found["one"], found["other"]
-    assert 0.8 < its_time / other_time < 1.25
+    assert 0.5 < its_time / other_time < 2
     # Taking turns, each would have as many as the other.
     assert short / long > 4
+
+
+def test_a_long_kernel_holds_nobody_back(monkeypatch):
+    """On a device whose streams work side by side who has used more of it goes on all
+    the same: how long the other's kernel takes is not known before it ends."""
+    monkeypatch.delenv("HOLDFAST_FAKE_KERNEL_US", raising=False)
+    monkeypatch.setenv("HOLDFAST_FAKE_KERNELS", "cpu")
+    with Daemon("--device=fake", "--graphs=off") as daemon:
+        with holdfast.connect(daemon.shm_address, default=False) as other:
+            with holdfast.connect(daemon.shm_address):
+                x = holdfast.zeros(4)
+                for _ in range(1000):
+                    x.add_(1)
+                assert x[0].item() == 1000
+                holdfast.set_default_session(other)
+                y = holdfast.ones(3000, 3000)
+                y.sum().item()
+                began = time.monotonic()
+                ended = []
+
+                def wait_for(total):
+                    total.item()
+                    ended.append(time.monotonic())
+
+                waiting = threading.Thread(target=wait_for, args=((y @ y).sum(),))
+                waiting.start()
+                gaps = []
+                while not ended:
+                    gaps.append(time.monotonic())
+                    for _ in range(200):
+                        x.add_(1)
+                    x[0].item()
+                    gaps[-1] = time.monotonic() - gaps[-1]
+                waiting.join()
+    assert max(gaps[:-1], default=0) < (ended[0] - began) / 2
+    assert len(gaps) > 2
