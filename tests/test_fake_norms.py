@@ -7,6 +7,7 @@ means, and 16-bit floats beside float32."""
 import numpy as np
 import pytest
 
+from offset_tensors import tensor_at
 
 EPS = 1e-5
 KINDS = ["float16", "bfloat16"]
@@ -15,13 +16,6 @@ KINDS = ["float16", "bfloat16"]
 @pytest.fixture(scope="module")
 def module_session(cuda_sources_session):
     return cuda_sources_session
-
-
-def tensor_at(torch, array, offset):
-    """A contiguous tensor that begins `offset` elements into its storage."""
-    whole = torch.zeros(array.size + offset, dtype=torch.from_numpy(array).dtype)
-    whole[offset:] = torch.from_numpy(array.reshape(-1))
-    return whole[offset:].view(array.shape)
 
 
 def channels_first(shape, v):

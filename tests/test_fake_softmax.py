@@ -7,6 +7,7 @@ fit, 16-bit floats, infinities and NaN."""
 import numpy as np
 import pytest
 
+from offset_tensors import tensor_at
 
 ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 SHAPES = [
@@ -33,13 +34,6 @@ SHAPES = [
 @pytest.fixture(scope="module")
 def module_session(cuda_sources_session):
     return cuda_sources_session
-
-
-def tensor_at(torch, array, offset):
-    """A contiguous tensor that begins `offset` elements into its storage."""
-    whole = torch.zeros(array.size + offset, dtype=torch.from_numpy(array).dtype)
-    whole[offset:] = torch.from_numpy(array.reshape(-1))
-    return whole[offset:].view(array.shape)
 
 
 def softmax(x, dim):
