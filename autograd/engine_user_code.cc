@@ -19,7 +19,8 @@ void BackwardPass::CallNextHook(uint32_t index) {
   if (user == nullptr || !options_.user_code) return;
   while (task.hooks_run < user->hooks.size()) {
     const UserCode::Hook& hook = user->hooks[task.hooks_run++];
-    if (hook.output >= task.slots.size() || !task.slots[hook.output].value) {
+    if (hook.code == 0 || hook.output >= task.slots.size() ||
+        !task.slots[hook.output].value) {
       continue;
     }
     call_ = {hook.code, UserCall::Kind::kHook, {task.slots[hook.output].value}};

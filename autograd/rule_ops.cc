@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
@@ -95,6 +96,16 @@ Value Slice(GradContext& c, const Value& a, int dim, int64_t start, int64_t end,
 
 Value PadTo(GradContext& c, const Value& a, ShapeSpan shape) {
   if (!a || Same(a->spec().shape, shape)) return a;
+  // Ranks 0 and 1 stand for each other.
+  if (a->spec().rank() == 0) return PadTo(c, ViewAs(c, a, {1}), shape);
+  if (shape.empty() && a->spec().rank() == 1) {
+    return ViewAs(c, PadTo(c, a, {1}), shape);
+  }
+  if (a->spec().rank() != static_cast<int>(shape.size())) {
+    c.Fail(absl::InternalError(absl::StrCat("cannot pad ", a->spec().ToString(),
+                                            " to ", ShapeString(shape))));
+    return nullptr;
+  }
   Dims pad;
   for (int i = a->spec().rank() - 1; i >= 0; --i) {
     pad.push_back(0);

@@ -69,7 +69,8 @@ Value Flip(GradContext& c, const Value& a, const Dims& dims);
 // Narrows dimension `dim` to [start, end) in steps.
 Value Slice(GradContext& c, const Value& a, int dim, int64_t start, int64_t end,
             int64_t step = 1);
-// Zeros appended at the end of each dimension up to `shape`.
+// Zeros appended at the end of each dimension up to `shape`; a scalar counts as
+// a vector of one element.
 Value PadTo(GradContext& c, const Value& a, ShapeSpan shape);
 Value Zeros(GradContext& c, const TensorSpec& like);
 // `a` moved along `dim` by one place: a[i - 1], or a[i + 1] with `back`, and

@@ -18,11 +18,7 @@ void SetSource(GradContext& c, int source) {
   const TensorSpec& spec = c.input_spec(source);
   const Value part = c.Call(OpId::gather, {c.grad(), c.input(1)},
                             {{"dim", c.attrs().Get("dim")}});
-  if (!part) return;
-  // Ranks 0 and 1 stand for each other.
-  const bool same_rank = part->spec().rank() == spec.rank();
-  c.Set(source,
-        same_rank ? PadTo(c, part, spec.shape) : ViewAs(c, part, spec.shape));
+  c.Set(source, PadTo(c, part, spec.shape));
 }
 
 // The triangle of g.
@@ -97,7 +93,8 @@ HOLDFAST_GRAD(scatter_reduce, Bit(0) | Bit(1) | Bit(2), Bit(0)) {
   };
   // The part of the source that the index reaches.
   Value src = c.input(2);
-  const Dims& used = index->spec().shape;
+  Dims used = index->spec().shape;
+  if (used.empty()) used.push_back(1);
   for (int d = 0; src && d < static_cast<int>(used.size()); ++d) {
     if (src->spec().rank() == 0 || src->spec().shape[d] == used[d]) continue;
     src = Slice(c, src, d, 0, used[d]);

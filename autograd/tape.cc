@@ -14,6 +14,7 @@ namespace holdfast {
 namespace {
 
 std::atomic<uint64_t> last_sequence{0};
+thread_local int64_t thread_nodes = 0;
 
 // Marks the nodes of user functions as no leaves; the engine runs them.
 constexpr GradRule kUserFunctionRule = {nullptr};
@@ -43,13 +44,19 @@ bool IsSaved(uint32_t mask, size_t i) {
 
 }  // namespace
 
+int64_t NodesOfThread() { return thread_nodes; }
+
 Node::Node(const Attrs& attrs, const GradRule* rule)
     : attrs_(attrs),
       rule_(rule),
       sequence_(rule == nullptr
                     ? 0
                     : last_sequence.fetch_add(1, std::memory_order_relaxed) +
-                          1) {}
+                          1) {
+  ++thread_nodes;
+}
+
+Node::~Node() { --thread_nodes; }
 
 Node::Node(uint64_t function, std::string name, std::vector<TensorSpec> outputs)
     : Node(Attrs(nullptr), &kUserFunctionRule) {

@@ -39,9 +39,10 @@ struct SavedValue {
 struct UserCode {
   struct Hook {
     uint32_t output;  // sees the gradient of this output, and may replace it
-    uint64_t code;    // what the recording client called it
+    uint64_t code;    // what the recording client called it; 0: removed
   };
-  std::vector<Hook> hooks;  // in order of registration
+  std::vector<Hook> hooks;     // in order of registration
+  bool hooks_removed = false;  // some of them
   // A function recorded as one node; 0: the node is an op's or a leaf's.
   uint64_t function = 0;
   // Code that has what an op's node would save; 0: the node saves it itself.
@@ -51,6 +52,9 @@ struct UserCode {
   std::string name;  // of the function, for messages
   std::vector<TensorSpec> output_specs;
 };
+
+// Nodes that this thread has made, less those that it has freed.
+int64_t NodesOfThread();
 
 class Node final : public RefCounted {
  public:
@@ -109,7 +113,7 @@ class Node final : public RefCounted {
   uint32_t visit_index = 0;
 
  protected:
-  ~Node() override = default;
+  ~Node() override;
   // Frees chains of any length without recursion.
   void Destroy() override;
 

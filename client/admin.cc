@@ -14,48 +14,65 @@
 #include "client/local_socket.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/admin.grpc.pb.h"
+#include "proto/holdfast.grpc.pb.h"
 #include "proto/steady_time.h"
 
 namespace holdfast::client {
 namespace {
 
-absl::StatusOr<wire::AdminReply> AskLocal(const std::string& path,
-                                          const ConnectOptions& options,
-                                          const wire::AdminRequest& request) {
+absl::StatusOr<wire::LocalReply> CallLocal(const std::string& path,
+                                           const ConnectOptions& options,
+                                           const wire::LocalRequest& message) {
   absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
       LocalSocket::Connect(path);
   if (!socket.ok()) {
     return absl::UnavailableError(socket.status().message());
   }
-  wire::LocalRequest message;
-  *message.mutable_admin() = request;
-  absl::StatusOr<wire::LocalReply> reply = (*socket)->Call(
-      message, SteadyNow() + absl::Seconds(options.timeout_seconds));
-  if (!reply.ok()) return reply.status();
-  return std::move(*reply->mutable_admin());
+  return (*socket)->Call(message,
+                         SteadyNow() + absl::Seconds(options.timeout_seconds));
 }
 
-absl::StatusOr<wire::AdminReply> AskRemote(const std::string& address,
-                                           const ConnectOptions& options,
-                                           const wire::AdminRequest& request) {
+// `call(channel, context)` makes the call of a stub of its own.
+template <typename Call>
+absl::Status CallRemote(const std::string& address,
+                        const ConnectOptions& options, const Call& call) {
   absl::Status usable = GrpcUsable();
   if (!usable.ok()) return usable;
   absl::StatusOr<LoadedCredentials> credentials =
       LoadCredentials(address, options.credentials);
   if (!credentials.ok()) return credentials.status();
   const GrpcUse use;
-  const auto stub = wire::HoldfastAdmin::NewStub(
-      grpc::CreateChannel(address, ToChannelCredentials(*credentials)));
+  const auto channel =
+      grpc::CreateChannel(address, ToChannelCredentials(*credentials));
   grpc::ClientContext context;
   AddToken(credentials->token, &context);
   context.set_deadline(
       absl::ToChronoTime(absl::Now() + absl::Seconds(options.timeout_seconds)));
-  wire::AdminReply reply;
-  const grpc::Status status = stub->Ask(&context, request, &reply);
-  if (!status.ok()) {
-    return ExplainFailure(address, options.timeout_seconds, *credentials,
-                          FromGrpc(status));
+  const grpc::Status status = call(channel, &context);
+  if (status.ok()) return absl::OkStatus();
+  return ExplainFailure(address, options.timeout_seconds, *credentials,
+                        FromGrpc(status));
+}
+
+absl::StatusOr<wire::AdminReply> Ask(const ConnectOptions& options,
+                                     const wire::AdminRequest& request) {
+  absl::StatusOr<Target> target = ParseAddress(options.address);
+  if (!target.ok()) return target.status();
+  if (target->kind != Target::kNetwork) {
+    wire::LocalRequest message;
+    *message.mutable_admin() = request;
+    absl::StatusOr<wire::LocalReply> reply =
+        CallLocal(target->where, options, message);
+    if (!reply.ok()) return reply.status();
+    return std::move(*reply->mutable_admin());
   }
+  wire::AdminReply reply;
+  const absl::Status status = CallRemote(
+      target->where, options, [&](const auto& channel, auto* context) {
+        return wire::HoldfastAdmin::NewStub(channel)->Ask(context, request,
+                                                          &reply);
+      });
+  if (!status.ok()) return status;
   return reply;
 }
 
@@ -71,12 +88,7 @@ absl::StatusOr<std::string> AskAdmin(const ConnectOptions& options,
         "[admin] the request must be an AdminRequest in JSON. Got ", request,
         ": ", std::string(status.message()), "."));
   }
-  absl::StatusOr<Target> target = ParseAddress(options.address);
-  if (!target.ok()) return target.status();
-  absl::StatusOr<wire::AdminReply> reply =
-      target->kind == Target::kNetwork
-          ? AskRemote(target->where, options, message)
-          : AskLocal(target->where, options, message);
+  absl::StatusOr<wire::AdminReply> reply = Ask(options, message);
   if (!reply.ok()) return reply.status();
   util::JsonPrintOptions print;
   print.preserve_proto_field_names = true;
@@ -86,6 +98,41 @@ absl::StatusOr<std::string> AskAdmin(const ConnectOptions& options,
     return absl::InternalError("[admin] the answer cannot be shown.");
   }
   return json;
+}
+
+absl::StatusOr<std::string> AskStats(const ConnectOptions& options) {
+  absl::StatusOr<Target> target = ParseAddress(options.address);
+  if (!target.ok()) return target.status();
+  if (target->kind != Target::kNetwork) {
+    wire::LocalRequest message;
+    message.mutable_stats();
+    absl::StatusOr<wire::LocalReply> reply =
+        CallLocal(target->where, options, message);
+    if (!reply.ok()) return reply.status();
+    return reply->stats().SerializeAsString();
+  }
+  wire::StatsReply reply;
+  const absl::Status status = CallRemote(
+      target->where, options, [&](const auto& channel, auto* context) {
+        return wire::Holdfast::NewStub(channel)->Stats(
+            context, wire::StatsRequest(), &reply);
+      });
+  if (!status.ok()) return status;
+  return reply.SerializeAsString();
+}
+
+absl::StatusOr<double> NameSession(const ConnectOptions& options,
+                                   const std::string& token,
+                                   const std::string& name,
+                                   double grace_seconds) {
+  wire::AdminRequest request;
+  wire::AdminRequest::NameSession* naming = request.mutable_name_session();
+  naming->set_session_token(token);
+  naming->set_name(name);
+  naming->set_grace_seconds(grace_seconds);
+  absl::StatusOr<wire::AdminReply> reply = Ask(options, request);
+  if (!reply.ok()) return reply.status();
+  return reply->grace_seconds();
 }
 
 }  // namespace holdfast::client

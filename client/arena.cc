@@ -70,6 +70,26 @@ struct Arena::Segment {
     other.join();
   }
 
+  // Replaces the mapping by this process's own memory with the same bytes.
+  // Without memory for that it stays.
+  void Detach() {
+    void* const own = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (own == MAP_FAILED) return;
+    constexpr uint64_t kPage = 4096;
+    static const uint8_t kZeros[kPage] = {};
+    for (uint64_t at = 0; at < bytes; at += kPage) {
+      const uint64_t n = std::min(kPage, bytes - at);
+      // What was never written takes no memory here.
+      if (std::memcmp(data + at, kZeros, n) == 0) continue;
+      std::memcpy(static_cast<uint8_t*>(own) + at, data + at, n);
+    }
+    if (mremap(own, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) ==
+        MAP_FAILED) {
+      munmap(own, bytes);
+    }
+  }
+
   ~Segment() {
     if (data != nullptr) munmap(data, bytes);
   }
@@ -80,6 +100,7 @@ absl::StatusOr<std::shared_ptr<Arena::Segment>> Arena::Find(
   std::shared_ptr<Segment> segment;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (segments_.size() >= trim_at_) TrimLocked();
     std::shared_ptr<Segment>& known = segments_[place.segment()];
     if (!known) {
       Fd fd;
@@ -122,6 +143,27 @@ absl::StatusOr<std::shared_ptr<Arena::Segment>> Arena::Find(
         segment->bytes, "."));
   }
   return segment;
+}
+
+void Arena::Trim() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  TrimLocked();
+}
+
+void Arena::TrimLocked() {
+  for (auto it = segments_.begin(); it != segments_.end();) {
+    // Nobody takes a share of it but under the lock.
+    const auto here = it++;
+    if (here->second.use_count() == 1) segments_.erase(here);
+  }
+  trim_at_ = std::max<size_t>(256, 2 * segments_.size());
+}
+
+void Arena::Detach() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  TrimLocked();
+  for (const auto& [id, segment] : segments_) segment->Detach();
+  segments_.clear();
 }
 
 absl::StatusOr<MappedBytes> Arena::Locate(const wire::Place& place) {

@@ -236,4 +236,10 @@ EncodedCommand BatchWriter::Encode(const wire::Command& command,
   return Finish(p);
 }
 
+absl::string_view BatchWriter::Body(EncodedCommand command) const {
+  const uint8_t* begin = buffer_.get() + kHeadroom;
+  return {reinterpret_cast<const char*>(begin),
+          static_cast<size_t>(command.data + command.size - begin)};
+}
+
 }  // namespace holdfast::client

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/random_stream.h"
 #include "client/tensor.h"
@@ -30,6 +31,8 @@ namespace wire = ::holdfast::v1;
 struct EncodedCommand {
   uint8_t* data = nullptr;
   size_t size = 0;
+  // A wait for room may end with Cancelled, and nothing was sent (interrupt.h).
+  bool may_be_interrupted = false;
 };
 
 inline constexpr size_t kBatchHeadroom = 16;
@@ -58,6 +61,8 @@ class BatchWriter {
   EncodedCommand EncodeReleases(absl::Span<const uint64_t> releases);
   EncodedCommand Encode(const wire::Command& command,
                         absl::Span<const uint64_t> releases);
+  // The Command's own bytes, as long as `command` is valid.
+  absl::string_view Body(EncodedCommand command) const;
 
  private:
   // Where a Command's fields begin, with room for `bytes` of them.

@@ -22,12 +22,9 @@
 namespace holdfast::client {
 namespace {
 
-// In the daemon's answer: it is worth while to ask again.
-constexpr char kBeingLoaded[] = "is being loaded";
-
 absl::StatusOr<std::shared_ptr<Session>> OpenLocal(
     const ConnectOptions& options, std::unique_ptr<LocalSocket> socket,
-    const std::string& path, std::shared_ptr<void> daemon) {
+    const std::string& path, std::shared_ptr<PrivateDaemon> daemon) {
   const std::string address = absl::StrCat("unix:", path);
   absl::StatusOr<std::unique_ptr<Connection>> connection = ShmConnection::Open(
       std::move(socket), MakeHello(options), address, options.timeout_seconds);
@@ -58,8 +55,8 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
       if (!credentials.ok()) return credentials.status();
       absl::StatusOr<std::unique_ptr<Connection>> connection =
           GrpcConnection::Open(target->where, MakeHello(options),
-                               options.timeout_seconds,
-                               *std::move(credentials));
+                               options.timeout_seconds, *std::move(credentials),
+                               options.reconnect_seconds);
       if (!connection.ok()) return connection.status();
       RememberCredentials(target->where, options.credentials);
       return SessionCore::Create(*std::move(connection), target->where, nullptr,
@@ -93,6 +90,7 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
   absl::StatusOr<std::shared_ptr<PrivateDaemon>> daemon =
       PrivateDaemon::Get(options.daemon_path, options.timeout_seconds);
   if (!daemon.ok()) return daemon.status();
+  if (!options.session_name.empty()) (*daemon)->NoteNamed();
   absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
       LocalSocket::Connect((*daemon)->socket());
   if (!socket.ok()) return socket.status();
@@ -100,18 +98,36 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
   return OpenLocal(options, *std::move(socket), path, *std::move(daemon));
 }
 
+// In the daemon's answer: it is worth while to ask again.
+bool MayPass(const ConnectOptions& options, const absl::Status& status) {
+  // A daemon that has just started may still load the session.
+  constexpr char kBeingLoaded[] = "is being loaded";
+  // Another program's private one, which ended as we came: there is another
+  // next time.
+  constexpr char kEnding[] = "is shutting down";
+  // Its program has just ended.
+  constexpr char kBeingLeft[] = "is being left";
+  return absl::IsUnavailable(status) &&
+         (absl::StrContains(status.message(), kBeingLoaded) ||
+          absl::StrContains(status.message(), kBeingLeft) ||
+          (options.address.empty() &&
+           absl::StrContains(status.message(), kEnding)));
+}
+
 }  // namespace
+
+bool DaemonRuns(const std::string& path) {
+  return FindRunning(path) != nullptr;
+}
 
 absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
     const ConnectOptions& options) {
-  // A daemon that has just started may still load the session.
   constexpr absl::Duration kRetry = absl::Milliseconds(200);
-  const absl::Time deadline =
+  const SteadyTime deadline =
       SteadyNow() + absl::Seconds(options.timeout_seconds);
   while (true) {
     absl::StatusOr<std::shared_ptr<Session>> session = ConnectOnce(options);
-    if (session.ok() || !absl::IsUnavailable(session.status()) ||
-        !absl::StrContains(session.status().message(), kBeingLoaded) ||
+    if (session.ok() || !MayPass(options, session.status()) ||
         SteadyNow() + kRetry > deadline) {
       return session;
     }

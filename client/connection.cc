@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/connection.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "client/session.h"
@@ -25,6 +27,14 @@ absl::Status DaemonGone(const std::string& address, const std::string& reason) {
       "and connect anew."));
 }
 
+void Connection::NotePlace(const std::string& address,
+                           const wire::HelloRequest& request) {
+  place_.Set(address, hello().session_id(), request.session_name(),
+             hello().has_grace_seconds()
+                 ? hello().grace_seconds()
+                 : std::max(0.0, request.grace_seconds()));
+}
+
 wire::HelloRequest MakeHello(const ConnectOptions& options) {
   wire::HelloRequest hello;
   hello.set_min_version(kMinVersion);
@@ -35,6 +45,9 @@ wire::HelloRequest MakeHello(const ConnectOptions& options) {
   hello.set_attach(options.attach);
   hello.set_attach_if_away(options.attach_if_away);
   hello.set_grace_seconds(options.grace_seconds);
+  hello.set_default_grace(options.default_grace);
+  hello.set_parent_token(options.parent_token);
+  hello.add_features(kFeatureParts);
   return hello;
 }
 

@@ -16,7 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/batch_writer.h"
+#include "client/session_place.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -32,6 +34,13 @@ struct MappedBytes {
 struct MappedBlock {
   uint64_t id = 0;
   MappedBytes memory;
+};
+
+// How a client leaves its session.
+enum class Parting {
+  kEnd,     // it ends
+  kDetach,  // it stays under its name until somebody attaches to it or ends it
+  kLeave,   // the same for its grace period
 };
 
 class Connection {
@@ -51,7 +60,7 @@ class Connection {
 
   // The next event, each once and in order. False: none before `deadline`. An
   // error is final.
-  virtual absl::StatusOr<bool> NextEvent(absl::Time deadline,
+  virtual absl::StatusOr<bool> NextEvent(SteadyTime deadline,
                                          wire::Event* event) = 0;
 
   // Sleeps until the peer is known to be gone (then the reason), `timeout` has
@@ -75,17 +84,31 @@ class Connection {
   virtual void Discard(uint64_t download) = 0;
   // Shared memory only; Unimplemented elsewhere.
   virtual absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) = 0;
+  // After a Goodbye: the daemon may take all memory back. What this process
+  // still looks at, it keeps.
+  virtual void LetGo() {}
+  // Unmaps what nothing looks at.
+  virtual void TrimMappings() {}
   virtual absl::StatusOr<MappedBytes> Locate(const wire::Place& place) = 0;
 
   // ---- control
 
   // `memory_of`: StatsRequest's.
   virtual absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) = 0;
-  // Ends the session, or with `keep` leaves it under its name.
-  virtual absl::Status Goodbye(bool keep) = 0;
+  virtual absl::Status Goodbye(Parting parting) = 0;
+
+  // For what is said of a connection that broke.
+  SessionPlace* place() { return &place_; }
+
+ protected:
+  // Of the session that answered `request`.
+  void NotePlace(const std::string& address, const wire::HelloRequest& request);
+
+ private:
+  SessionPlace place_;
 };
 
-// "the reason. What to do."; one text for all ways a daemon can vanish.
+// The process of the daemon has ended, and with it all that it held.
 absl::Status DaemonGone(const std::string& address, const std::string& reason);
 
 // What both transports say in Hello beside what the options bring.

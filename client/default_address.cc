@@ -22,6 +22,10 @@ absl::Status Malformed(absl::string_view address, absl::string_view origin) {
 
 }  // namespace
 
+std::string DefaultAddress() {
+  return absl::StrCat("unix:", DefaultSocketPath());
+}
+
 absl::StatusOr<Target> ParseAddress(absl::string_view address) {
   absl::string_view origin = "the address";
   if (address.empty()) {

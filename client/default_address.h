@@ -28,6 +28,9 @@ struct Target {
 // what was given and where it came from.
 absl::StatusOr<Target> ParseAddress(absl::string_view address);
 
+// Where a running daemon is looked for that nobody named: "unix:/path".
+std::string DefaultAddress();
+
 }  // namespace holdfast::client
 
 #endif  // HOLDFAST_CLIENT_DEFAULT_ADDRESS_H_

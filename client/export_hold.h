@@ -38,6 +38,7 @@ class ExportHold {
   ExportHold& operator=(const ExportHold&) = delete;
 
   const Tensor& tensor() const { return tensor_; }
+  const std::shared_ptr<void>& mapping() const { return mapping_; }
   void set_mapping(std::shared_ptr<void> mapping) {
     mapping_ = std::move(mapping);
   }
@@ -46,6 +47,31 @@ class ExportHold {
   Tensor tensor_;
   std::atomic<int64_t>* session_exports_;
   std::shared_ptr<void> mapping_;
+};
+
+// Somebody has the address of a storage: until it dies it is as if an array
+// looked at it. The storage owns this.
+class AddressHold {
+ public:
+  AddressHold(StorageState* memory, std::weak_ptr<Session> session,
+              std::atomic<int64_t>* session_exports,
+              std::shared_ptr<void> mapping)
+      : session_(std::move(session)),
+        session_exports_(session_exports),
+        mapping_(std::move(mapping)) {
+    memory->exports.fetch_add(1);
+    session_exports_->fetch_add(1);
+  }
+  ~AddressHold() {
+    if (session_.lock() != nullptr) session_exports_->fetch_sub(1);
+  }
+  AddressHold(const AddressHold&) = delete;
+  AddressHold& operator=(const AddressHold&) = delete;
+
+ private:
+  const std::weak_ptr<Session> session_;
+  std::atomic<int64_t>* const session_exports_;  // the session's
+  const std::shared_ptr<void> mapping_;
 };
 
 }  // namespace holdfast::client

@@ -17,6 +17,7 @@
 
 #include "client/connection.h"
 #include "client/session_core.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -82,10 +83,10 @@ class FakeConnection final : public Connection {
     }
     return absl::OkStatus();
   }
-  absl::StatusOr<bool> NextEvent(absl::Time deadline,
+  absl::StatusOr<bool> NextEvent(SteadyTime deadline,
                                  wire::Event* event) override {
     std::unique_lock<std::mutex> lock(peer_->mutex);
-    peer_->changed.wait_until(lock, absl::ToChronoTime(deadline), [this] {
+    peer_->changed.wait_until(lock, deadline.ToChrono(), [this] {
       return !peer_->events.empty() || !peer_->failure.ok();
     });
     if (!peer_->events.empty()) {
@@ -131,7 +132,7 @@ class FakeConnection final : public Connection {
   absl::StatusOr<wire::StatsReply> Stats(uint64_t) override {
     return wire::StatsReply();
   }
-  absl::Status Goodbye(bool) override {
+  absl::Status Goodbye(Parting) override {
     std::lock_guard<std::mutex> lock(peer_->mutex);
     ++peer_->goodbyes;
     return absl::OkStatus();

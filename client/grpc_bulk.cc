@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "client/grpc_calls.h"
 #include "client/grpc_connection.h"
 #include "client/grpc_stream.h"
 #include "proto/steady_time.h"
+#include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
@@ -31,8 +33,7 @@ absl::Status NoSharedMemory() {
 
 template <typename Attempt>
 absl::Status GrpcConnection::Retry(const Attempt& attempt) {
-  // From the last success of the stream's own reconnecting, at worst.
-  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+  SteadyTime failing_since = SteadyTime::Future();
   while (true) {
     const grpc::Status status = [&] {
       const GrpcUse use;
@@ -42,8 +43,12 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (ended_) return end_;
     if (!IsCut(status.error_code())) return FromGrpc(status);
-    if (SteadyNow() > deadline) {
-      return DaemonGone(address_, status.error_message());
+    failing_since = std::min(failing_since, SteadyNow());
+    // As long as the stream itself, which has its own end; and where that is
+    // well, for as long as any answer.
+    if (!lost_.has_value() &&
+        SteadyNow() > failing_since + absl::Seconds(timeout_seconds_)) {
+      return place()->HungUp(status.error_message());
     }
     changed_.wait_for(lock, absl::ToChronoMilliseconds(kPause),
                       [this] { return ended_ || stopping_; });
@@ -90,14 +95,16 @@ absl::Status GrpcConnection::Upload(const void* data, uint64_t bytes,
 
 absl::Status GrpcConnection::Download(uint64_t id, uint64_t bytes,
                                       std::string* data) {
+  data->reserve(bytes);
+  const bool resumes = absl::c_linear_search(hello_.features(), kFeatureParts);
   absl::Status status = Retry([&](Stub& stub) {
-    data->clear();
-    data->reserve(bytes);
+    if (!resumes) data->clear();
     grpc::ClientContext context;
     Authorize(&context);
     wire::DownloadRequest request;
     request.set_session_token(hello_.session_token());
     request.set_id(id);
+    request.set_offset(data->size());
     const auto reader = stub.Download(&context, request);
     wire::DownloadChunk chunk;
     while (reader->Read(&chunk)) {
@@ -152,14 +159,16 @@ absl::StatusOr<wire::StatsReply> GrpcConnection::Stats(uint64_t memory_of) {
   return reply;
 }
 
-absl::Status GrpcConnection::Goodbye(bool keep) {
+absl::Status GrpcConnection::Goodbye(Parting parting) {
+  const bool keep = parting != Parting::kEnd;
   wire::GoodbyeRequest request;
   request.set_session_token(hello_.session_token());
   request.set_keep(keep);
+  request.set_within_grace(parting == Parting::kLeave);
   const absl::Duration timeout = absl::Seconds(timeout_seconds_);
   // A program that ends tries for less long than one that leaves something
   // behind. A daemon that is only slow has the whole timeout in any case.
-  const absl::Time deadline =
+  const SteadyTime deadline =
       SteadyNow() + (keep ? timeout : std::min(timeout, kGoodbyePatience));
   grpc::Status status;
   bool repeated = false;

@@ -9,12 +9,14 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/grpc_calls.h"
 #include "client/grpc_stream.h"
+#include "client/interrupt.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "proto/steady_time.h"
 
@@ -26,9 +28,13 @@ constexpr size_t kBatchBytes = 64 << 10;
 // What may be on its way unacknowledged before Send waits.
 constexpr uint64_t kMaxSealedBytes = 16 << 20;
 constexpr size_t kMaxSealedBatches = 64 << 10;
+// One that would fill all of that by itself.
+constexpr size_t kMaxCommandBytes = kMaxSealedBytes;
 // Events received before the server is told without a command to carry it.
 constexpr uint64_t kTellEvents = 32;
 
+// How often a wait for room looks up for Ctrl-C.
+constexpr std::chrono::milliseconds kInterruptLook(50);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(10);
 constexpr absl::Duration kLastBackoff = absl::Milliseconds(500);
 constexpr int kFirstAttempts = 5;
@@ -40,6 +46,8 @@ constexpr int kChannelBackoffMs = 2000;
 constexpr absl::Duration kHelloTimeout = absl::Seconds(5);
 // A connection that is not made by then is given up.
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+// How long a cut goes on before the user hears of it.
+constexpr absl::Duration kSilence = absl::Milliseconds(1500);
 // What closing a session may wait for one.
 constexpr absl::Duration kClosePatience = absl::Milliseconds(200);
 
@@ -55,12 +63,14 @@ void GrpcConnection::Authorize(grpc::ClientContext* context) const {
 
 absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
     const std::string& address, const wire::HelloRequest& hello,
-    double timeout_seconds, LoadedCredentials credentials) {
+    double timeout_seconds, LoadedCredentials credentials,
+    std::optional<double> reconnect_seconds) {
   absl::Status usable = GrpcUsable();
   if (!usable.ok()) return usable;
   const GrpcUse use;
-  std::unique_ptr<GrpcConnection> connection(new GrpcConnection(
-      address, hello, timeout_seconds, std::move(credentials)));
+  std::unique_ptr<GrpcConnection> connection(
+      new GrpcConnection(address, hello, timeout_seconds,
+                         std::move(credentials), reconnect_seconds));
   absl::Status status = connection->SayFirstHello();
   if (!status.ok()) {
     return ExplainFailure(address, timeout_seconds, connection->credentials_,
@@ -68,6 +78,7 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
   }
   {
     std::lock_guard<std::mutex> lock(connection->mutex_);
+    connection->NotePlace(address, hello);
     connection->next_sequence_ = connection->hello_.applied_batch() + 1;
     connection->StartStream();
   }
@@ -78,10 +89,12 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcConnection::Open(
 
 GrpcConnection::GrpcConnection(std::string address, wire::HelloRequest request,
                                double timeout_seconds,
-                               LoadedCredentials credentials)
+                               LoadedCredentials credentials,
+                               std::optional<double> reconnect_seconds)
     : address_(std::move(address)),
       request_(std::move(request)),
       timeout_seconds_(timeout_seconds),
+      reconnect_seconds_(reconnect_seconds),
       credentials_(std::move(credentials)),
       queue_(std::make_unique<grpc::CompletionQueue>()),
       collected_(kBatchHeadroom, '\0') {
@@ -220,7 +233,7 @@ absl::Status GrpcConnection::SayHello(absl::Duration timeout,
 }
 
 absl::Status GrpcConnection::SayFirstHello() {
-  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
   for (int attempt = 1;; ++attempt) {
     const absl::Duration left = deadline - SteadyNow();
     const absl::Status status = SayHello(left, &hello_);
@@ -251,8 +264,19 @@ bool GrpcConnection::Congested() const {
 }
 
 absl::Status GrpcConnection::Send(EncodedCommand command) {
+  if (command.size > kMaxCommandBytes) {
+    return absl::OutOfRangeError(
+        absl::StrCat("[session] one command must have at most ",
+                     kMaxCommandBytes, " bytes over gRPC. Got ", command.size,
+                     "; pass fewer tensors at once."));
+  }
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ended_ && Congested()) changed_.wait(lock);
+  while (!ended_ && Congested()) {
+    changed_.wait_for(lock, kInterruptLook);
+    if (command.may_be_interrupted && Congested() && InterruptPending()) {
+      return absl::CancelledError("[session] the wait was interrupted.");
+    }
+  }
   if (ended_) return end_;
   collected_.append(reinterpret_cast<const char*>(command.data), command.size);
   if (collected_.size() >= kBatchBytes) Seal();
@@ -411,14 +435,51 @@ void GrpcConnection::HandleEvent(wire::Event event) {
   changed_.notify_all();
 }
 
+absl::Duration GrpcConnection::ReconnectTimeout() {
+  return absl::Seconds(reconnect_seconds_.value_or(place()->grace_seconds()));
+}
+
+void GrpcConnection::SayWaiting() {
+  if (!lost_.has_value() || lost_->told ||
+      SteadyNow() < lost_->since + kSilence) {
+    return;
+  }
+  lost_->told = true;
+  const std::string line =
+      place()->Waiting(lost_->wall_since, ReconnectTimeout());
+  std::fputs(line.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
   if (!IsCut(cause.error_code())) return FromGrpc(cause);
-  std::string reason = cause.error_message();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    lost_ = {SteadyNow(), absl::Now(), /*told=*/false};
+    watch_.notify_all();
+  }
+  const absl::Status status = TryAgain(cause.error_message());
+  std::lock_guard<std::mutex> lock(mutex_);
+  const absl::Status result =
+      status.ok() || Leaving() ? status : GiveUp(status);
+  lost_.reset();
+  return result;
+}
+
+absl::Status GrpcConnection::GiveUp(const absl::Status& status) {
+  if (absl::IsNotFound(status)) {
+    return place()->Lost(std::string(status.message()));
+  }
+  if (!IsCut(static_cast<grpc::StatusCode>(status.code()))) return status;
+  return place()->Unreachable(lost_->wall_since, std::string(status.message()));
+}
+
+absl::Status GrpcConnection::TryAgain(std::string reason) {
   absl::Duration backoff = kFirstBackoff;
-  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+  const SteadyTime deadline = SteadyNow() + ReconnectTimeout();
   while (true) {
     const absl::Duration left = deadline - SteadyNow();
-    if (left <= absl::ZeroDuration()) break;
+    if (left <= absl::ZeroDuration()) return absl::UnavailableError(reason);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       MakeChannel();
@@ -441,8 +502,6 @@ absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
                       [this] { return Leaving(); });
     backoff = std::min(backoff * 2, kLastBackoff);
   }
-  return DaemonGone(address_, absl::StrCat("no connection within ",
-                                           timeout_seconds_, " s: ", reason));
 }
 
 void GrpcConnection::End(const absl::Status& reason) {
@@ -461,13 +520,13 @@ void GrpcConnection::End(const absl::Status& reason) {
 
 // ---- events
 
-absl::StatusOr<bool> GrpcConnection::NextEvent(absl::Time deadline,
+absl::StatusOr<bool> GrpcConnection::NextEvent(SteadyTime deadline,
                                                wire::Event* event) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (events_.empty()) {
     if (ended_) return end_;
-    if (deadline == absl::InfinitePast()) return false;
-    if (changed_.wait_until(lock, absl::ToChronoTime(deadline)) ==
+    if (deadline == SteadyTime::Past()) return false;
+    if (changed_.wait_until(lock, deadline.ToChrono()) ==
             std::cv_status::timeout &&
         events_.empty()) {
       return false;
@@ -480,11 +539,20 @@ absl::StatusOr<bool> GrpcConnection::NextEvent(absl::Time deadline,
 
 absl::Status GrpcConnection::Watch(absl::Duration timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto ready = [this] { return woken_ || ended_ || stopping_; };
-  if (timeout == absl::InfiniteDuration()) {
-    watch_.wait(lock, ready);
-  } else {
-    watch_.wait_for(lock, absl::ToChronoNanoseconds(timeout), ready);
+  const SteadyTime deadline = SteadyNow() + timeout;
+  while (!woken_ && !ended_ && !stopping_) {
+    SayWaiting();
+    const SteadyTime now = SteadyNow();
+    if (now >= deadline) break;
+    SteadyTime until = deadline;
+    if (lost_.has_value() && !lost_->told) {
+      until = std::min(until, lost_->since + kSilence);
+    }
+    if (until == SteadyTime::Future()) {
+      watch_.wait(lock);
+    } else {
+      watch_.wait_for(lock, absl::ToChronoNanoseconds(until - now));
+    }
   }
   woken_ = false;
   return ended_ ? end_ : absl::OkStatus();

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -27,6 +28,7 @@
 #include "client/grpc_fork.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/holdfast.grpc.pb.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -35,14 +37,15 @@ class GrpcConnection final : public Connection, private ForkPausable {
   // Says Hello to "host:port".
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const std::string& address, const wire::HelloRequest& hello,
-      double timeout_seconds, LoadedCredentials credentials = {});
+      double timeout_seconds, LoadedCredentials credentials = {},
+      std::optional<double> reconnect_seconds = std::nullopt);
   ~GrpcConnection() override;
 
   const char* transport() const override { return "grpc"; }
   const wire::HelloReply& hello() const override { return hello_; }
 
   absl::Status Send(EncodedCommand command) override;
-  absl::StatusOr<bool> NextEvent(absl::Time deadline,
+  absl::StatusOr<bool> NextEvent(SteadyTime deadline,
                                  wire::Event* event) override;
   absl::Status Watch(absl::Duration timeout) override;
   void Wake() override;
@@ -56,7 +59,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
   absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
-  absl::Status Goodbye(bool keep) override;
+  absl::Status Goodbye(Parting parting) override;
 
  private:
   struct Stream;
@@ -68,7 +71,8 @@ class GrpcConnection final : public Connection, private ForkPausable {
   using Stub = wire::Holdfast::Stub;
 
   GrpcConnection(std::string address, wire::HelloRequest request,
-                 double timeout_seconds, LoadedCredentials credentials);
+                 double timeout_seconds, LoadedCredentials credentials,
+                 std::optional<double> reconnect_seconds);
 
   // ---- around a fork
   void PauseForFork() override;
@@ -85,6 +89,13 @@ class GrpcConnection final : public Connection, private ForkPausable {
   bool Rejoin(const grpc::Status& cause);
   // Says Hello again until it works, time is up or the server refuses.
   absl::Status Reconnect(const grpc::Status& cause);
+  absl::Status TryAgain(std::string reason);
+  absl::Duration ReconnectTimeout();
+  // What the user hears of a reconnecting that failed or was refused.
+  absl::Status GiveUp(const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the user, once for each cut, that their program waits.
+  void SayWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- any
   // A fresh channel: an old one would sit out its own back-off.
@@ -123,6 +134,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   const std::string address_;
   const wire::HelloRequest request_;
   const double timeout_seconds_;
+  const std::optional<double> reconnect_seconds_;  // none: the grace period
   const LoadedCredentials credentials_;
   wire::HelloReply hello_;
   std::unique_ptr<grpc::CompletionQueue> queue_;  // null while paused
@@ -140,6 +152,14 @@ class GrpcConnection final : public Connection, private ForkPausable {
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
+
+  // While there is no connection.
+  struct LostConnection {
+    SteadyTime since;
+    absl::Time wall_since;
+    bool told = false;
+  };
+  std::optional<LostConnection> lost_ ABSL_GUARDED_BY(mutex_);
 
   // Commands not yet in a batch, behind kBatchHeadroom bytes.
   std::string collected_ ABSL_GUARDED_BY(mutex_);

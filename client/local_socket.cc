@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -65,7 +66,14 @@ absl::StatusOr<std::unique_ptr<LocalSocket>> LocalSocket::Connect(
     }
     return absl::NotFoundError(message);
   }
-  return std::unique_ptr<LocalSocket>(new LocalSocket(std::move(fd), path));
+  std::unique_ptr<LocalSocket> made(new LocalSocket(std::move(fd), path));
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(made->fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+      peer.pid > 0) {
+    made->peer_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+  }
+  return made;
 }
 
 absl::StatusOr<uint32_t> LocalSocket::PeerUser() const {
@@ -78,8 +86,23 @@ absl::StatusOr<uint32_t> LocalSocket::PeerUser() const {
   return peer.uid;
 }
 
+bool LocalSocket::PeerEnded() const {
+  // Descriptors are closed before a process is known to have ended.
+  constexpr int kSoonMs = 500;
+  pollfd entry = {peer_.get(), POLLIN, 0};
+  return peer_.get() >= 0 && poll(&entry, 1, kSoonMs) > 0;
+}
+
+absl::Status LocalSocket::HungUp(const std::string& reason) const {
+  const std::string address = absl::StrCat("unix:", path_);
+  if (PeerEnded()) return DaemonGone(address, reason);
+  return absl::UnavailableError(
+      absl::StrCat("[session] the daemon at ", address,
+                   " must answer. It hung up (", reason, ")."));
+}
+
 absl::Status LocalSocket::Await(short events,  // NOLINT: poll's type
-                                absl::Time deadline) {
+                                SteadyTime deadline) {
   while (true) {
     const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
     pollfd entry = {socket_.get(), events, 0};
@@ -87,7 +110,7 @@ absl::Status LocalSocket::Await(short events,  // NOLINT: poll's type
         &entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) {
-      return DaemonGone(absl::StrCat("unix:", path_), Reason());
+      return HungUp(Reason());
     }
     if (ready == 0 && SteadyNow() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
@@ -98,7 +121,7 @@ absl::Status LocalSocket::Await(short events,  // NOLINT: poll's type
 }
 
 absl::Status LocalSocket::WriteAll(const std::string& bytes,
-                                   absl::Time deadline) {
+                                   SteadyTime deadline) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = send(socket_.get(), bytes.data() + done,
@@ -109,13 +132,13 @@ absl::Status LocalSocket::WriteAll(const std::string& bytes,
       absl::Status status = Await(POLLOUT, deadline);
       if (!status.ok()) return status;
     } else if (n < 0 && errno != EINTR) {
-      return DaemonGone(absl::StrCat("unix:", path_), Reason());
+      return HungUp(Reason());
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status LocalSocket::ReadAll(char* data, size_t size, absl::Time deadline,
+absl::Status LocalSocket::ReadAll(char* data, size_t size, SteadyTime deadline,
                                   std::vector<Fd>* fds) {
   size_t done = 0;
   while (done < size) {
@@ -135,8 +158,7 @@ absl::Status LocalSocket::ReadAll(char* data, size_t size, absl::Time deadline,
       continue;
     }
     if (n <= 0) {
-      return DaemonGone(absl::StrCat("unix:", path_),
-                        n == 0 ? "it closed the connection" : Reason());
+      return HungUp(n == 0 ? "it closed the connection" : Reason());
     }
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
@@ -157,12 +179,11 @@ absl::Status LocalSocket::ReadAll(char* data, size_t size, absl::Time deadline,
 }
 
 absl::StatusOr<wire::LocalReply> LocalSocket::Call(
-    const wire::LocalRequest& request, absl::Time deadline,
+    const wire::LocalRequest& request, SteadyTime deadline,
     std::vector<Fd>* fds) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (broken_) {
-    return DaemonGone(absl::StrCat("unix:", path_),
-                      "the control socket failed before");
+    return HungUp("the control socket failed before");
   }
   // Whatever goes wrong half way leaves the stream out of step.
   broken_ = true;
@@ -171,10 +192,12 @@ absl::StatusOr<wire::LocalReply> LocalSocket::Call(
   const uint32_t length = static_cast<uint32_t>(frame.size() - 4);
   for (int i = 0; i < 4; ++i) frame[i] = static_cast<char>(length >> (8 * i));
   absl::Status status = WriteAll(frame, deadline);
-  if (!status.ok()) return status;
+  // A daemon that hangs up at once has said why: that lies here unread.
+  if (!status.ok() && !absl::IsUnavailable(status)) return status;
+  const absl::Status unsent = std::move(status);
   char header[4];
   status = ReadAll(header, sizeof(header), deadline, fds);
-  if (!status.ok()) return status;
+  if (!status.ok()) return unsent.ok() ? status : unsent;
   uint32_t size = 0;
   for (int i = 0; i < 4; ++i) {
     size |= uint32_t{static_cast<uint8_t>(header[i])} << (8 * i);

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -48,6 +49,10 @@ class LocalSocket {
   ~LocalSocket();
 
   int fd() const { return socket_.get(); }
+  const std::string& path() const { return path_; }
+  // Whether the process that listened has ended; false where that cannot be
+  // known. After a hang-up; waits a moment.
+  bool PeerEnded() const;
   // The user the daemon runs as.
   absl::StatusOr<uint32_t> PeerUser() const;
 
@@ -55,18 +60,21 @@ class LocalSocket {
   // that came with it. A reply with a status becomes that error; another error
   // means that the socket is unusable from now on.
   absl::StatusOr<wire::LocalReply> Call(const wire::LocalRequest& request,
-                                        absl::Time deadline,
+                                        SteadyTime deadline,
                                         std::vector<Fd>* fds = nullptr);
 
  private:
   explicit LocalSocket(Fd socket, std::string path);
-  absl::Status WriteAll(const std::string& bytes, absl::Time deadline);
-  absl::Status ReadAll(char* data, size_t size, absl::Time deadline,
+  absl::Status WriteAll(const std::string& bytes, SteadyTime deadline);
+  absl::Status ReadAll(char* data, size_t size, SteadyTime deadline,
                        std::vector<Fd>* fds);
-  absl::Status Await(short events, absl::Time deadline);  // NOLINT: poll's type
+  // What a connection that broke means.
+  absl::Status HungUp(const std::string& reason) const;
+  absl::Status Await(short events, SteadyTime deadline);  // NOLINT: poll's type
 
   const Fd socket_;
   const std::string path_;
+  Fd peer_;  // of its process
   std::mutex mutex_;
   bool broken_ = false;
 };

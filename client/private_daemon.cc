@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "client/fork_guard.h"
 #include "client/local_socket.h"
+#include "proto/default_socket.h"
 #include "proto/steady_time.h"
 
 extern char** environ;
@@ -32,6 +33,8 @@ namespace holdfast::client {
 namespace {
 
 constexpr absl::Duration kStopTimeout = absl::Seconds(3);
+// By then one that has no sessions has ended; other programs may have some.
+constexpr absl::Duration kStayTimeout = absl::Milliseconds(500);
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -140,8 +143,12 @@ absl::Status PrivateDaemon::Start(const std::string& binary,
   const std::string log = folder_ + "/log";
 
   std::vector<std::string> arguments = {
-      binary, absl::StrCat("--socket=", socket_),
-      "--listen=", "--exit_with_parent", "--log_level=warning"};
+      binary,
+      absl::StrCat("--socket=", socket_),
+      absl::StrCat("--named_socket=", DefaultSocketPath()),
+      "--listen=",
+      "--exit_with_parent",
+      "--log_level=warning"};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(&argument[0]);
   argv.push_back(nullptr);
@@ -159,15 +166,15 @@ absl::Status PrivateDaemon::Start(const std::string& binary,
   sigset_t none, defaults;
   sigemptyset(&none);
   sigemptyset(&defaults);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGUSR1}) {
     sigaddset(&defaults, signal);
   }
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
+  // A session of its own, so that it may outlive a terminal.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
                                             POSIX_SPAWN_SETSIGDEF |
-                                            POSIX_SPAWN_SETPGROUP);
+                                            POSIX_SPAWN_SETSID);
   const int error = posix_spawn(&process_, binary.c_str(), &actions,
                                 &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
@@ -177,7 +184,7 @@ absl::Status PrivateDaemon::Start(const std::string& binary,
     return Failure(absl::StrCat("running ", binary), error);
   }
 
-  const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(timeout_seconds);
   while (true) {
     // The socket appears in one piece, so looking is cheap until it is there.
     if (access(socket_.c_str(), F_OK) == 0 &&
@@ -221,9 +228,20 @@ PrivateDaemon::~PrivateDaemon() { Stop(); }
 
 void PrivateDaemon::Stop() {
   if (generation_ != ForkGeneration()) return;
+  if (process_ >= 0 && named_) {
+    // Others may use it: it ends when nobody does, and tidies up itself.
+    kill(process_, SIGUSR1);
+    const SteadyTime deadline = SteadyNow() + kStayTimeout;
+    while (!left_ && Running() && SteadyNow() < deadline) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    process_ = -1;
+    folder_.clear();
+    return;
+  }
   if (process_ >= 0) {
     kill(process_, SIGTERM);
-    const absl::Time deadline = SteadyNow() + kStopTimeout;
+    const SteadyTime deadline = SteadyNow() + kStopTimeout;
     while (Running() && SteadyNow() < deadline) {
       absl::SleepFor(absl::Milliseconds(1));
     }

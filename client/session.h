@@ -47,8 +47,13 @@ struct ConnectOptions {
   // Attach if it is there and no program uses it, else open a new one.
   bool attach_if_away = false;
   double grace_seconds = 60;    // see HelloRequest
-  double timeout_seconds = 10;  // to connect, and to reconnect after a cut
-  Credentials credentials;      // over gRPC; see FindCredentials
+  bool default_grace = false;   // nobody chose it: see HelloRequest
+  double timeout_seconds = 10;  // to connect, and for answers
+  // How long to try again after a cut; none: for the grace period.
+  std::optional<double> reconnect_seconds;
+  // Of the session whose program started this worker (HelloRequest).
+  std::string parent_token;
+  Credentials credentials;  // over gRPC; see FindCredentials
   std::string client = "holdfast-cpp";
   // The daemon's binary, for a private daemon; tried after HOLDFAST_DAEMON and
   // before the folders next to this library and PATH.
@@ -96,6 +101,10 @@ struct OpFailure {
   // The session's, as in the daemon's log; "" from an older daemon.
   std::string trace_id;
 };
+
+// What is closed from now on is closed because the process is about to end:
+// arrays that look at a daemon's memory are not copied first. Any thread.
+void ProcessEnds();
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -213,6 +222,11 @@ class Session : public std::enable_shared_from_this<Session> {
   // be null; true ends the wait with Cancelled, the session stays usable.
   virtual absl::StatusOr<ReadValue> WaitRead(
       uint64_t id, const std::function<bool()>& interrupted) = 0;
+  // Where the tensor's first element lies in this process: where its memory is
+  // mapped, else 0. It stays there until the storage dies, and so long ops that
+  // touch the storage are waited for. Waits as WaitRead.
+  virtual absl::StatusOr<uintptr_t> Address(
+      const Tensor& tensor, const std::function<bool()>& interrupted) = 0;
   // True when WaitRead would not wait.
   virtual bool ReadReady(uint64_t id) = 0;
   // The value of an integer tensor without dimensions, if no read is needed for
@@ -308,12 +322,36 @@ class Session : public std::enable_shared_from_this<Session> {
   // Moves the session's stream. Where it is, the op random_state tells.
   virtual absl::Status SetRandom(RandomPlace place) = 0;
   absl::Status SetSeed(uint64_t seed) { return SetRandom({seed, 0}); }
-  // Keeps (null: drops) a tensor under a name for a later client.
-  virtual absl::Status Keep(const std::string& name, const Tensor& tensor) = 0;
+  // Keeps tensors under names for a later client, all in one change; drops the
+  // names of null ones. With `copy` it keeps copies, made after what was sent.
+  using KeepItem = std::pair<std::string, Tensor>;
+  virtual absl::Status Keep(absl::Span<const KeepItem> items, bool copy) = 0;
+  absl::Status Keep(const std::string& name, const Tensor& tensor) {
+    const KeepItem item(name, tensor);
+    return Keep({&item, 1}, /*copy=*/false);
+  }
+  virtual std::vector<std::string> KeptNames() = 0;
   // Tensors kept by this or an earlier client of the session.
   virtual std::vector<std::pair<std::string, Tensor>> Kept() = 0;
   // Leaves; `keep`: the session stays (under its name) for a later attach.
   virtual absl::Status Close(bool keep) = 0;
+  // What the end of a program does: a session that has a name and keeps
+  // something is left on the daemon for its grace period, any other is closed.
+  struct Left {
+    std::string name;
+    size_t kept = 0;  // names, "model" and all below it being one
+    double grace_seconds = 0;
+  };
+  virtual std::optional<Left> CloseOrLeave() = 0;
+  // Gives a session without a name one, as if it had been opened under it.
+  // AlreadyExists: another session has that; Unimplemented: an older daemon.
+  virtual absl::Status SetName(const std::string& name,
+                               double grace_seconds) = 0;
+  virtual std::string name() const = 0;  // "" without one
+  // Of this process alone (client/private_daemon.h).
+  virtual bool on_private_daemon() const = 0;
+  // How long it outlives its connection, as the daemon has it.
+  virtual double grace_seconds() const = 0;
   // The session's peak of memory in use starts again, after what was sent.
   virtual absl::Status ResetPeakMemory() = 0;
   // Memory kept for reuse goes back to the device, after what was sent.

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -14,15 +15,19 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/admin.h"
 #include "client/fork_guard.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
 
 namespace holdfast::client {
 namespace {
+
+std::atomic<bool> process_ends{false};
 
 // Releases that may wait for the next command.
 constexpr size_t kMaxPendingReleases = 64;
@@ -43,9 +48,11 @@ std::unique_ptr<std::thread> StartQuietThread(std::function<void()> body) {
 
 }  // namespace
 
+void ProcessEnds() { process_ends.store(true); }
+
 absl::StatusOr<std::shared_ptr<Session>> SessionCore::Create(
     std::unique_ptr<Connection> connection, std::string address,
-    std::shared_ptr<void> daemon, double timeout_seconds) {
+    std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds) {
   std::shared_ptr<SessionCore> session(
       new SessionCore(std::move(connection), std::move(address),
                       std::move(daemon), timeout_seconds));
@@ -57,7 +64,8 @@ absl::StatusOr<std::shared_ptr<Session>> SessionCore::Create(
 }
 
 SessionCore::SessionCore(std::unique_ptr<Connection> connection,
-                         std::string address, std::shared_ptr<void> daemon,
+                         std::string address,
+                         std::shared_ptr<PrivateDaemon> daemon,
                          double timeout_seconds)
     : connection_(std::move(connection)),
       daemon_(std::move(daemon)),
@@ -67,6 +75,7 @@ SessionCore::SessionCore(std::unique_ptr<Connection> connection,
       local_(transport_ == "shm"),
       timeout_seconds_(timeout_seconds),
       fork_generation_(ForkGeneration()),
+      parts_(absl::c_linear_search(hello_.features(), kFeatureParts)),
       next_handle_(std::max<uint64_t>(1, hello_.next_handle())) {
   releases_.reserve(kMaxPendingReleases);
   for (const wire::KeptTensor& kept : hello_.kept()) {
@@ -89,7 +98,7 @@ SessionCore::~SessionCore() {
         const_cast<std::unique_ptr<Connection>&>(connection_).release());
     return;
   }
-  static_cast<void>(Close(/*keep=*/false));
+  static_cast<void>(CloseOrLeave());
   stopping_ = true;
   connection_->Wake();
   if (attendant_) attendant_->join();
@@ -177,11 +186,18 @@ absl::Status SessionCore::CheckOwner(absl::string_view op,
   if (ABSL_PREDICT_TRUE(tensor->session().get() == this)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("[", op, "] all tensors must belong to one session. Got ",
-                   tensor->spec().ToString(), " of the session at ",
-                   tensor->session()->address(),
-                   " in a call on the session at ", address_, "."));
+  const auto describe = [](const Session& session) {
+    const std::string name = session.name();
+    return absl::StrCat("session ", session.id(), " (",
+                        name.empty() ? "no name" : absl::StrCat("'", name, "'"),
+                        ") at ", session.address());
+  };
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", op, "] all tensors must belong to one session. Got ",
+      tensor->spec().ToString(), " of ", describe(*tensor->session()),
+      " in a call on ", describe(*this),
+      ". Call connect() before making tensors, or copy one over: "
+      "holdfast.tensor(x.numpy())."));
 }
 
 std::shared_ptr<Session> SessionCore::Self() { return shared_from_this(); }
@@ -196,11 +212,48 @@ Tensor SessionCore::NewTensor(uint64_t handle, TensorSpec spec,
 // ---- sending
 
 absl::Status SessionCore::Send(EncodedCommand command) {
+  if (ABSL_PREDICT_FALSE(command.size > kPartBytes)) return SendParts(command);
   absl::Status status = connection_->Send(command);
-  if (ABSL_PREDICT_FALSE(!status.ok()) && !absl::IsOutOfRange(status)) {
+  // A connection that refuses one command goes on, and so does one whose user
+  // did not wait.
+  if (ABSL_PREDICT_FALSE(!status.ok()) && !absl::IsOutOfRange(status) &&
+      !absl::IsCancelled(status)) {
     End(status);
   }
   return status;
+}
+
+absl::Status SessionCore::SendParts(EncodedCommand command) {
+  const absl::string_view bytes = writer_.Body(command);
+  const size_t limit = parts_ ? kMaxCommandBytes : kPartBytes;
+  if (bytes.size() > limit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[session] a call must have at most ", limit,
+                     " bytes of handles, names and numbers. Got ", bytes.size(),
+                     "; pass fewer tensors at once."));
+  }
+  BatchWriter writer;
+  wire::Command part;
+  for (size_t at = 0; at < bytes.size(); at += kPartBytes) {
+    const absl::string_view piece = bytes.substr(at, kPartBytes);
+    part.mutable_part()->set_data(piece.data(), piece.size());
+    part.mutable_part()->set_last(at + piece.size() == bytes.size());
+    absl::Status status = connection_->Send(writer.Encode(part, {}));
+    if (!status.ok()) {
+      End(status);
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::CheckCount(absl::string_view op,
+                                     size_t tensors) const {
+  const size_t most = parts_ ? kMaxTensorsOfCall : 1 << 16;
+  if (ABSL_PREDICT_TRUE(tensors <= most)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("[", op, "] a call must have at most ", most,
+                   " tensors. Got ", tensors, "; make several of it."));
 }
 
 absl::Status SessionCore::SendCommand(const wire::Command& command) {
@@ -293,8 +346,13 @@ absl::Status SessionCore::ReleaseMemory() {
   if (!usable()) return Unusable();
   wire::Command command;
   command.mutable_release_memory();
-  std::lock_guard<std::mutex> lock(mutex_);
-  return SendCommand(command);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    absl::Status status = SendCommand(command);
+    if (!status.ok()) return status;
+  }
+  connection_->TrimMappings();
+  return absl::OkStatus();
 }
 
 absl::Status SessionCore::SendNumerics() {
@@ -311,83 +369,52 @@ absl::Status SessionCore::SendNumerics() {
   return status;
 }
 
-absl::Status SessionCore::Keep(const std::string& name, const Tensor& tensor) {
-  if (!usable()) return Unusable();
-  if (tensor) {
-    absl::Status owner = CheckOwner("keep", tensor);
-    if (owner.ok()) owner = Settle(tensor, nullptr);
-    if (!owner.ok()) return owner;
-  }
-  wire::Command command;
-  command.mutable_keep()->set_name(name);
-  if (tensor) command.mutable_keep()->set_handle(tensor->handle());
+size_t SessionCore::KeptCount() {
   std::lock_guard<std::mutex> lock(mutex_);
-  absl::Status status = SendCommand(command);
-  if (!status.ok()) return status;
-  const auto old = kept_.find(name);
-  if (old != kept_.end()) {
-    releases_.push_back(old->second.handle);
-    kept_.erase(old);
-  }
-  if (!tensor) return SendReleases();
-  // A handle of our own, so that Kept can list it when the caller's is gone.
-  KeptEntry entry;
-  entry.handle = next_handle_++;
-  entry.spec = tensor->spec();
-  entry.storage = tensor->storage();
-  entry.requires_grad = tensor->is_leaf && tensor->requires_grad;
-  const Attrs attrs(&GetOp(OpId::detach));
-  OpRequest request;
-  request.op = op_ids_[static_cast<int>(OpId::detach)];
-  request.inputs = {&tensor, 1};
-  request.outputs = entry.handle;
-  request.attrs = &attrs;
-  status = Send(writer_.EncodeOp(request, releases_));
-  if (!status.ok()) return status;
-  releases_.clear();
-  CountOp();
-  kept_[name] = std::move(entry);
-  return status;
-}
-
-std::vector<std::pair<std::string, Tensor>> SessionCore::Kept() {
-  std::vector<std::pair<std::string, Tensor>> result;
-  if (!usable()) return result;
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::set<std::string> names;
   for (const auto& [name, entry] : kept_) {
-    // Another handle over the same memory, which the caller may drop.
-    wire::Command command;
-    wire::OpCall* call = command.mutable_op();
-    const uint64_t handle = next_handle_++;
-    call->set_op(op_ids_[static_cast<int>(OpId::detach)]);
-    call->add_inputs(entry.handle);
-    call->set_outputs(handle);
-    if (!SendCommand(command).ok()) break;
-    CountOp();
-    Tensor tensor = NewTensor(handle, entry.spec,
-                              MakeRef<StorageState>(entry.storage, false));
-    if (entry.requires_grad) {
-      command.Clear();
-      command.mutable_set_requires_grad()->set_handle(handle);
-      command.mutable_set_requires_grad()->set_requires_grad(true);
-      tensor->requires_grad = true;
-      tensor->node = MakeRef<GraphNode>();
-      tensor->node->tensor = tensor.get();
-      static_cast<void>(SendCommand(command));
-    }
-    result.emplace_back(name, std::move(tensor));
+    names.insert(name.substr(0, name.find_first_of(".:")));
   }
-  return result;
+  return names.size();
 }
 
-absl::Status SessionCore::Close(bool keep) {
+std::optional<Session::Left> SessionCore::CloseOrLeave() {
+  if (!usable()) return std::nullopt;
+  Left left{name(), KeptCount(), grace_seconds()};
+  if (left.name.empty() || left.kept == 0) {
+    Part(Parting::kEnd).IgnoreError();
+    return std::nullopt;
+  }
+  // Where the daemon could not be told it takes this for a cut, and the session
+  // stays as well.
+  Part(Parting::kLeave).IgnoreError();
+  return left;
+}
+
+absl::Status SessionCore::SetName(const std::string& name,
+                                  double grace_seconds) {
+  if (!usable()) return Unusable();
+  if (daemon_ != nullptr) daemon_->NoteNamed();
+  ConnectOptions options;
+  options.address = address_;
+  options.timeout_seconds = timeout_seconds_;
+  absl::StatusOr<double> grace =
+      NameSession(options, token(), name, grace_seconds);
+  if (!grace.ok()) return grace.status();
+  connection_->place()->Set(address_, id(), name, *grace);
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::Part(Parting parting) {
+  const bool keep = parting != Parting::kEnd;
   if (!usable()) {
     return ForkGeneration() == fork_generation_ ? absl::OkStatus() : Unusable();
   }
   absl::Status status;
-  if (keep) {
-    // What was sent must be applied before the session is left alone.
-    const absl::Time deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
+  // What was sent must be applied before the session is left alone. A program
+  // that ends does not wait for it where the daemon has it all already.
+  if (keep && !(local_ && parting == Parting::kLeave)) {
+    const SteadyTime deadline = SteadyNow() + absl::Seconds(timeout_seconds_);
     status = Synchronize([deadline] { return SteadyNow() > deadline; });
     if (!usable()) return status;
     // A failure of some op has been told or will be read; it is not this
@@ -397,9 +424,12 @@ absl::Status SessionCore::Close(bool keep) {
   // The daemon frees memory when nobody has it open: what is still looked at
   // stays open here all the same.
   mappings_.Clear();
-  const absl::Status goodbye = connection_->Goodbye(keep);
+  if (keep && daemon_ != nullptr) daemon_->NoteLeft();
+  const absl::Status goodbye = connection_->Goodbye(parting);
   // A session without a name stays as it is: nothing is lost by the mistake.
   if (keep && absl::IsInvalidArgument(goodbye)) return goodbye;
+  // A process that ends looks at nothing for long.
+  if (!process_ends.load()) connection_->LetGo();
   status.Update(goodbye);
   End(absl::FailedPreconditionError(absl::StrCat(
       "[session] the session at ", address_, " is closed. Connect again.")));

@@ -36,8 +36,10 @@
 #include "client/export_hold.h"
 #include "client/fork_guard.h"
 #include "client/numerics.h"
+#include "client/private_daemon.h"
 #include "client/session.h"
 #include "proto/profile_clock.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -49,7 +51,7 @@ class SessionCore final : public Session {
   // null. Fails where the server's op table cannot be understood.
   static absl::StatusOr<std::shared_ptr<Session>> Create(
       std::unique_ptr<Connection> connection, std::string address,
-      std::shared_ptr<void> daemon, double timeout_seconds);
+      std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds);
   ~SessionCore() override;
 
   absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
@@ -99,6 +101,8 @@ class SessionCore final : public Session {
   absl::StatusOr<uint64_t> StartRead(const Tensor& tensor, bool place) override;
   absl::StatusOr<ReadValue> WaitRead(
       uint64_t id, const std::function<bool()>& interrupted) override;
+  absl::StatusOr<uintptr_t> Address(
+      const Tensor& tensor, const std::function<bool()>& interrupted) override;
   bool ReadReady(uint64_t id) override;
   KnownInteger FindInteger(const Tensor& tensor) override;
   void LearnIntegers(const Tensor& tensor, uint32_t writes,
@@ -144,9 +148,19 @@ class SessionCore final : public Session {
       const std::function<bool()>& interrupted) override;
 
   absl::Status SetRandom(RandomPlace place) override;
-  absl::Status Keep(const std::string& name, const Tensor& tensor) override;
+  absl::Status Keep(absl::Span<const KeepItem> items, bool copy) override;
+  std::vector<std::string> KeptNames() override;
   std::vector<std::pair<std::string, Tensor>> Kept() override;
-  absl::Status Close(bool keep) override;
+  absl::Status Close(bool keep) override {
+    return Part(keep ? Parting::kDetach : Parting::kEnd);
+  }
+  std::optional<Left> CloseOrLeave() override;
+  absl::Status SetName(const std::string& name, double grace_seconds) override;
+  std::string name() const override { return connection_->place()->name(); }
+  bool on_private_daemon() const override { return daemon_ != nullptr; }
+  double grace_seconds() const override {
+    return connection_->place()->grace_seconds();
+  }
   absl::Status ResetPeakMemory() override;
   absl::Status ReleaseMemory() override;
   uint64_t id() const override { return hello_.session_id(); }
@@ -197,7 +211,7 @@ class SessionCore final : public Session {
   };
 
   SessionCore(std::unique_ptr<Connection> connection, std::string address,
-              std::shared_ptr<void> daemon, double timeout_seconds);
+              std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds);
 
   // Learns the server's op ids.
   absl::Status ReadOpTable();
@@ -213,6 +227,9 @@ class SessionCore final : public Session {
   // Ends the session for good; the first reason stays.
   void End(const absl::Status& reason);
   absl::Status CheckOwner(absl::string_view op, const Tensor& tensor) const;
+  absl::Status Part(Parting parting);
+  // "model" and what is kept below it count as one.
+  size_t KeptCount();
   // ---- session_ops.cc
   // Whether the daemon has the device (ops/place_op.h).
   absl::Status CheckDevice(absl::string_view op, int device) const;
@@ -220,8 +237,14 @@ class SessionCore final : public Session {
   Tensor NewTensor(uint64_t handle, TensorSpec spec,
                    RefPtr<StorageState> storage = nullptr);
 
+  // The one place that commands leave through: none is larger than a daemon
+  // takes.
   absl::Status Send(EncodedCommand command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendParts(EncodedCommand command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // May a call have so many tensors?
+  absl::Status CheckCount(absl::string_view op, size_t tensors) const;
   // Sends one of the rare commands; pending releases travel with it.
   absl::Status SendCommand(const wire::Command& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -239,6 +262,18 @@ class SessionCore final : public Session {
   void Attend();  // the attendant's loop
   absl::StatusOr<Tensor> SendPut(wire::Put put, TensorSpec spec,
                                  int64_t begin_ns);
+
+  // ---- session_kept.cc
+  absl::Status CheckKept(absl::Span<const KeepItem> items) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status KeepAtOnce(absl::Span<const KeepItem> items, bool copy)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As older daemons want it.
+  absl::Status KeepOneByOne(absl::Span<const KeepItem> items, bool copy)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A name stands for what `handle` is; null: for nothing any more.
+  void NoteKept(const std::string& name, const Tensor& tensor, uint64_t handle,
+                bool copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- session_grad.cc
   void RecordOutputs(const Attrs& attrs, absl::Span<const Tensor> inputs,
@@ -380,8 +415,8 @@ class SessionCore final : public Session {
   // Lets go of what an interrupted lookup opened.
   void ReleaseFound(const wire::ReadResult& result);
   // May the op write what it writes?
-  absl::Status CheckNotPublished(const OpSchema& op,
-                                 absl::Span<const Tensor> inputs) const;
+  absl::Status CheckWritable(const OpSchema& op,
+                             absl::Span<const Tensor> inputs) const;
 
   // ---- session_known.cc
   // Its only element, if it is known; null otherwise.
@@ -405,19 +440,20 @@ class SessionCore final : public Session {
                                     uint64_t handle, bool place);
   absl::Status SettleAll(absl::Span<const Tensor> tensors);
   // Takes in events until one comes or the deadline passes.
-  absl::Status Pump(absl::Time deadline);
+  absl::Status Pump(SteadyTime deadline);
   void HandleEvent(wire::Event event);
   absl::Status FillValue(PendingRead& read, ReadValue* value);
 
   const std::unique_ptr<Connection> connection_;
   DeviceMappings mappings_;
-  const std::shared_ptr<void> daemon_;
+  const std::shared_ptr<PrivateDaemon> daemon_;  // or null
   const wire::HelloReply hello_;
   const std::string address_;
   const std::string transport_;
   const bool local_;  // shares memory with the daemon
   const double timeout_seconds_;
   const uint32_t fork_generation_;
+  const bool parts_;  // the daemon has kFeatureParts
   // In a child, which looks at nothing that another thread of the parent may
   // have locked. Written by one thread at a time.
   absl::Status not_inherited_;

@@ -24,7 +24,7 @@ constexpr char kSecondTime[] =
     "through the graph a second time.";
 
 absl::Status Unused(const TensorSpec& input) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "[grad] One of the differentiated Tensors appears to not have been used "
       "in the graph. Set allow_unused=True if this is the desired behavior. "
       "Got ",
@@ -78,7 +78,7 @@ absl::Status SessionCore::CheckNotLeaf(absl::string_view name,
     }
   }
   if (what == nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "[", name, "] ", what, " Got ", tensor->spec().ToString(), "."));
 }
 
@@ -144,13 +144,19 @@ absl::Status SessionCore::SetRequiresGrad(const Tensor& tensor, bool value) {
         "gradients. Got ",
         tensor->spec().ToString(), "."));
   }
+  if (value && tensor->storage()->memory().inference && !InferenceMode()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[requires_grad_] Setting requires_grad=True on inference tensor "
+        "outside InferenceMode is not allowed. Make a clone() first. Got ",
+        tensor->spec().ToString(), "."));
+  }
   wire::Command command;
   command.mutable_set_requires_grad()->set_handle(tensor->handle());
   command.mutable_set_requires_grad()->set_requires_grad(value);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->is_leaf) {
     if (value) return absl::OkStatus();  // it requires one already
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "[requires_grad_] you can only change requires_grad flags of leaf "
         "variables. If you want to use a computed variable in a subgraph that "
         "doesn't require differentiation use var_no_grad = var.detach(). Got ",
@@ -177,7 +183,7 @@ absl::Status SessionCore::RetainGrad(const Tensor& tensor) {
   if (!status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->requires_grad) {
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat("[retain_grad] can't retain_grad on Tensor that has "
                      "requires_grad=False. Got ",
                      tensor->spec().ToString(), "."));
@@ -254,7 +260,7 @@ absl::Status SessionCore::CheckRoots(absl::Span<const Tensor> roots,
     absl::Status status = CheckOwner("backward", roots[i]);
     if (!status.ok()) return status;
     if (!root.NeedsGrad()) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "[backward] element ", i,
           " of tensors does not require grad and does not have a grad_fn. Got ",
           root.spec().ToString(), "."));
@@ -311,7 +317,7 @@ absl::Status SessionCore::PlanBackward(absl::Span<const Tensor> roots,
   // Behind a released node nothing can be told; if all is found without it,
   // the server knows whether it is needed.
   if (plan->reach.released && missed) {
-    return absl::FailedPreconditionError(kSecondTime);
+    return absl::InvalidArgumentError(kSecondTime);
   }
   return absl::OkStatus();
 }
@@ -412,7 +418,7 @@ absl::StatusOr<bool> SessionCore::StartBackward(
   std::lock_guard<std::mutex> lock(mutex_);
   for (const Tensor& input : inputs) {
     if (!input->requires_grad) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "[backward] one of the inputs does not require grad. Got ",
           input->spec().ToString(), "."));
     }
@@ -514,7 +520,7 @@ absl::StatusOr<bool> SessionCore::StartGrad(absl::Span<const Tensor> outputs,
   std::lock_guard<std::mutex> lock(mutex_);
   for (const Tensor& input : inputs) {
     if (!input->NeedsGrad()) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "[grad] One of the differentiated Tensors does not require grad. "
           "Got ",
           input->spec().ToString(), "."));

@@ -23,6 +23,28 @@ void CountWrite(StorageState* storage) {
   storage->memory().writes.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Of a tensor in fresh memory.
+void NoteStorageBytes(const TensorState& tensor) {
+  if (!tensor.pending()) tensor.storage()->bytes = tensor.spec().nbytes();
+}
+
+// A view by strides may only show its storage. Where its size is not known
+// here, the daemon says so.
+absl::Status CheckInside(const TensorSpec& view, const Tensor& input) {
+  const int64_t bytes = input->storage()->memory().bytes;
+  if (bytes < 0 || CheckFits(view, bytes).ok()) return absl::OkStatus();
+  int64_t needed = view.offset + 1;
+  for (int i = 0; i < view.rank(); ++i) {
+    needed += (view.shape[i] - 1) * view.strides[i];
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[as_strided] setStorage: sizes ", ShapeString(view.shape), ", strides ",
+      ShapeString(view.strides), ", storage offset ", view.offset,
+      ", and itemsize ", ItemSize(view.dtype), " requiring a storage size of ",
+      needed * ItemSize(view.dtype), " are out of bounds for storage of size ",
+      bytes, ". Got ", input->spec().ToString(), "."));
+}
+
 }  // namespace
 
 // ---- ops
@@ -35,9 +57,13 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
   const int64_t begin_ns = ProfileBegin();
   const OpSchema& schema = attrs.schema();
+  if (absl::Status few = CheckCount(schema.name, inputs.size());
+      ABSL_PREDICT_FALSE(!few.ok())) {
+    return few;
+  }
   absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
   bool exported = false;
-  bool published = false;
+  bool guarded = false;  // published or of inference mode
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) continue;
     absl::Status owner = CheckOwner(schema.name, inputs[i]);
@@ -48,10 +74,11 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     }
     specs[i] = &inputs[i]->spec();
     exported |= inputs[i]->storage()->exported();
-    published |= inputs[i]->storage()->memory().read_only != nullptr;
+    const StorageState& memory = inputs[i]->storage()->memory();
+    guarded |= memory.read_only != nullptr || memory.inference;
   }
-  if (ABSL_PREDICT_FALSE(published && (inplace || schema.has(kMutates)))) {
-    absl::Status writable = CheckNotPublished(schema, inputs);
+  if (ABSL_PREDICT_FALSE(guarded && (inplace || schema.has(kMutates)))) {
+    absl::Status writable = CheckWritable(schema, inputs);
     if (!writable.ok()) return writable;
   }
   OutputSpecs inferred;
@@ -59,6 +86,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   if (ABSL_PREDICT_FALSE(!status.ok())) return status;
   if (ABSL_PREDICT_FALSE(!inferred.empty() && inferred[0].spec.device > 0)) {
     status = CheckDevice(schema.name, inferred[0].spec.device);
+    if (!status.ok()) return status;
+  }
+  if (ABSL_PREDICT_FALSE(schema.id == OpId::as_strided)) {
+    status = CheckInside(inferred[0].spec, inputs[0]);
     if (!status.ok()) return status;
   }
   const size_t expected = inplace ? 1 : inferred.size();
@@ -104,7 +135,7 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     }
     if (ABSL_PREDICT_FALSE(inplace && needs_grad &&
                            inputs[0]->made_without_grad)) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "[", schema.name,
           "_] A view was created in no_grad mode and is being modified inplace "
           "with grad mode enabled. Given that this use case is ambiguous and "
@@ -138,7 +169,9 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
       request.random = random->Take(RandomCounters(inferred[0].spec));
       request.has_random = true;
     }
-    status = Send(writer_.EncodeOp(request, releases_));
+    EncodedCommand command = writer_.EncodeOp(request, releases_);
+    command.may_be_interrupted = true;
+    status = Send(command);
     if (ABSL_PREDICT_FALSE(!status.ok())) return status;
     releases_.clear();
     CountOp();
@@ -160,6 +193,7 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
         made.push_back(MakeRef<TensorState>(
             last ? std::move(self) : self, request.outputs + i,
             std::move(inferred[i].spec), std::move(storage)));
+        if (inferred[i].alias < 0) NoteStorageBytes(*made.back());
       }
     }
     if (needs_grad) RecordOutputs(attrs, inputs, made, inplace);
@@ -224,7 +258,9 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
   CountOp();
   Note(ProfiledKind::kPut, op_sequence_.load(std::memory_order_relaxed),
        begin_ns);
-  return NewTensor(handle, std::move(spec));
+  Tensor tensor = NewTensor(handle, std::move(spec));
+  NoteStorageBytes(*tensor);
+  return tensor;
 }
 
 absl::StatusOr<Tensor> SessionCore::Put(DType dtype,

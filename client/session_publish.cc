@@ -192,22 +192,30 @@ void SessionCore::ReleaseFound(const wire::ReadResult& result) {
   static_cast<void>(SendReleases());
 }
 
-absl::Status SessionCore::CheckNotPublished(
-    const OpSchema& op, absl::Span<const Tensor> inputs) const {
+absl::Status SessionCore::CheckWritable(const OpSchema& op,
+                                        absl::Span<const Tensor> inputs) const {
   const size_t per_list = op.num_lists > 0 ? inputs.size() / op.num_lists : 1;
   for (size_t i = 0; per_list > 0 && i < inputs.size(); ++i) {
-    if (!inputs[i] || inputs[i]->storage()->memory().read_only == nullptr) {
-      continue;
-    }
+    if (!inputs[i]) continue;
+    const StorageState& memory = inputs[i]->storage()->memory();
+    const bool inference = memory.inference && !InferenceMode();
+    if (memory.read_only == nullptr && !inference) continue;
     const size_t slot = i / per_list;
     if (slot >= op.tensor_params.size() ||
         !op.params[op.tensor_params[slot]].mutated) {
       // The in-place form writes what the row does not mark.
       if (op.has(kMutates) || i != 0) continue;
     }
+    if (inference) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[", op.name, op.has(kMutates) ? "" : "_",
+          "] Inplace update to inference tensor outside InferenceMode is not "
+          "allowed. You can make a clone to get a normal tensor before doing "
+          "inplace update. Got ",
+          inputs[i]->spec().ToString(), "."));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
-        "[", op.name, op.has(kMutates) ? "" : "_", "] '",
-        *inputs[i]->storage()->memory().read_only,
+        "[", op.name, op.has(kMutates) ? "" : "_", "] '", *memory.read_only,
         "' is published, and its tensors are read-only: write to a clone() of "
         "them, or publish with writable=True. Got ",
         inputs[i]->spec().ToString()));

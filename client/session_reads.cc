@@ -193,7 +193,7 @@ bool SessionCore::ReadReady(uint64_t id) {
   if (done() || pumping_) return done();
   pumping_ = true;
   lock.unlock();
-  const absl::Status status = Pump(absl::InfinitePast());
+  const absl::Status status = Pump(SteadyTime::Past());
   if (!status.ok()) End(status);
   lock.lock();
   pumping_ = false;
@@ -224,6 +224,24 @@ absl::Status SessionCore::Settle(const Tensor& tensor,
   return absl::OkStatus();
 }
 
+absl::StatusOr<uintptr_t> SessionCore::Address(
+    const Tensor& tensor, const std::function<bool()>& interrupted) {
+  absl::StatusOr<uint64_t> id = StartRead(tensor, /*place=*/true);
+  if (!id.ok()) return id.status();
+  absl::StatusOr<ReadValue> value = WaitRead(*id, interrupted);
+  if (!value.ok()) return value.status();
+  if (!value->placed || hello_.device_memory()) return 0;
+  StorageState& memory = tensor->storage()->memory();
+  const auto hold = std::static_pointer_cast<ExportHold>(value->owner);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (memory.address_hold == nullptr) {
+    memory.address_hold = std::make_shared<AddressHold>(
+        &memory, weak_from_this(), &exports_, hold->mapping());
+  }
+  return reinterpret_cast<uintptr_t>(value->data) +
+         value->spec.offset * ItemSize(value->spec.dtype);
+}
+
 absl::Status SessionCore::SettleAll(absl::Span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
     if (!tensor || !tensor->pending()) continue;
@@ -243,13 +261,13 @@ absl::Status SessionCore::Synchronize(
   return WaitRead(*id, interrupted).status();
 }
 
-absl::Status SessionCore::Pump(absl::Time deadline) {
+absl::Status SessionCore::Pump(SteadyTime deadline) {
   wire::Event event;
   absl::StatusOr<bool> got = connection_->NextEvent(deadline, &event);
   while (got.ok() && *got) {
     HandleEvent(std::move(event));
     event.Clear();
-    got = connection_->NextEvent(absl::InfinitePast(), &event);
+    got = connection_->NextEvent(SteadyTime::Past(), &event);
   }
   return got.status();
 }

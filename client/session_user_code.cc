@@ -12,8 +12,41 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 
 namespace holdfast::client {
+
+namespace {
+
+// A function's edges are copied to the nodes of its outputs, up to so many.
+constexpr size_t kManyEdges = 256;
+
+// A backward shows all outputs' gradients in one event.
+absl::Status CheckCallBytes(absl::string_view name,
+                            absl::Span<const Tensor> outputs) {
+  size_t bytes = 0;
+  for (const Tensor& output : outputs) {
+    bytes += DescriptionBytes(0, output ? output->spec().rank() : 0);
+  }
+  if (bytes <= kMaxCallBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", name,
+      "] what a backward tells of a function's outputs must have at "
+      "most ",
+      kMaxCallBytes, " bytes. Got ", bytes, " of ", outputs.size(),
+      " outputs."));
+}
+
+// A name for messages, cut between characters of UTF-8.
+std::string ShortName(std::string name) {
+  if (name.size() <= kMaxFunctionNameBytes) return name;
+  size_t size = kMaxFunctionNameBytes;
+  while (size > 0 && (name[size] & 0xC0) == 0x80) --size;
+  name.resize(size);
+  return name;
+}
+
+}  // namespace
 
 absl::Status SessionCore::CheckUserCode() const {
   // An older daemon would pass over the commands, and the gradients be wrong.
@@ -86,9 +119,14 @@ absl::StatusOr<int64_t> SessionCore::RecordFunction(
     absl::Status status = SettleAll(tensors);
     if (!status.ok()) return status;
   }
+  absl::Status few =
+      CheckCount(function->name(),
+                 std::max(inputs.size() + behind.size(), outputs.size()));
+  if (few.ok()) few = CheckCallBytes(function->name(), outputs);
+  if (!few.ok()) return few;
   wire::Command command;
   wire::RecordFunction* record = command.mutable_record_function();
-  record->set_name(function->name());
+  record->set_name(ShortName(function->name()));
   std::lock_guard<std::mutex> lock(mutex_);
   GraphEdges edges;
   for (const Tensor& input : inputs) {
@@ -124,6 +162,13 @@ absl::StatusOr<int64_t> SessionCore::RecordFunction(
   record->set_function(Register(function));
   absl::Status status = SendCommand(command);
   if (!status.ok()) return status;
+  if (edges.size() > kManyEdges && outputs.size() > 1) {
+    // One list for all outputs.
+    auto all = MakeRef<GraphNode>();
+    all->function = function;
+    all->inputs.assign(edges.begin(), edges.end());
+    edges = {std::move(all)};
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (record->outputs(static_cast<int>(i)).handle() == 0) continue;
     auto node = MakeRef<GraphNode>();
@@ -147,10 +192,18 @@ absl::StatusOr<uint64_t> SessionCore::RegisterHook(
   if (!status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!tensor->NeedsGrad()) {
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat("[register_hook] cannot register a hook on a tensor that "
                      "doesn't require gradient. Got ",
                      tensor->spec().ToString(), "."));
+  }
+  GraphEdges nodes;
+  AddGraphEdges(*tensor, &nodes);
+  const size_t most = parts_ ? kMaxHooks : 1 << 12;
+  if (nodes.back()->hooks.size() >= most) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[register_hook] a tensor must have at most ", most,
+        " hooks. Got one more on ", tensor->spec().ToString(), "."));
   }
   const uint64_t number = Register(hook);
   wire::Command command;
@@ -158,8 +211,6 @@ absl::StatusOr<uint64_t> SessionCore::RegisterHook(
   command.mutable_register_hook()->set_hook(number);
   status = SendCommand(command);
   if (!status.ok()) return status;
-  GraphEdges nodes;
-  AddGraphEdges(*tensor, &nodes);
   nodes.back()->hooks.emplace_back(number, std::move(hook));
   return number;
 }
@@ -175,6 +226,12 @@ void SessionCore::RemoveHook(const Tensor& tensor, uint64_t number) {
       if (it->first != number) continue;
       removed = std::move(it->second);
       node->hooks.erase(it);
+      if (!parts_ || ended_.load(std::memory_order_relaxed)) return;
+      wire::Command command;
+      command.mutable_register_hook()->set_tensor(tensor->handle());
+      command.mutable_register_hook()->set_hook(number);
+      command.mutable_register_hook()->set_remove(true);
+      static_cast<void>(SendCommand(command));
       return;
     }
   }
@@ -192,7 +249,7 @@ absl::Status SessionCore::RestoreOutput(
   std::lock_guard<std::mutex> lock(mutex_);
   if (answering_.empty() || answering_.back()->function == nullptr ||
       !own(*answering_.back()->function)) {
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         "[saved_tensors] a saved output is available while its function's "
         "backward runs.");
   }

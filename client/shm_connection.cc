@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,17 +59,30 @@ void Silence(const Fd& bell) {
   }
 }
 
-// Sleeps until `bell` rings or the peer of `socket` is gone. Returns the
-// socket's events, 0 for none.
-int Sleep(const Fd& bell, int socket, absl::Duration timeout) {
-  pollfd entries[] = {{bell.get(), POLLIN, 0}, {socket, POLLRDHUP, 0}};
+// An eventfd that only this process has.
+absl::StatusOr<Fd> NewBell() {
+  Fd bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (bell.get() < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[connect] no eventfd: ", strerror(errno), "."));
+  }
+  return bell;
+}
+
+// Sleeps until `bell` or `other` (-1: none) rings, or the peer of `socket` is
+// gone. Returns the socket's events, 0 for none.
+int Sleep(const Fd& bell, const Fd& other, int socket, absl::Duration timeout) {
+  pollfd entries[] = {{bell.get(), POLLIN, 0},
+                      {socket, POLLRDHUP, 0},
+                      {other.get(), POLLIN, 0}};
   const timespec wait =
       absl::ToTimespec(std::max(timeout, absl::ZeroDuration()));
   const int ready =
-      ppoll(entries, 2, timeout == absl::InfiniteDuration() ? nullptr : &wait,
+      ppoll(entries, 3, timeout == absl::InfiniteDuration() ? nullptr : &wait,
             nullptr);
   if (ready <= 0) return 0;  // an interrupted sleep is a short one
   if (entries[0].revents != 0) Silence(bell);
+  if (entries[2].revents != 0) Silence(other);
   return entries[1].revents;
 }
 
@@ -94,30 +108,34 @@ absl::StatusOr<std::unique_ptr<Connection>> ShmConnection::Open(
   if (!submission.ok()) return submission.status();
   absl::StatusOr<RingMemory> completion = RingMemory::Map(fds[1].get());
   if (!completion.ok()) return completion.status();
-  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake.get() < 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("[connect] no eventfd: ", strerror(errno), "."));
-  }
-  return std::unique_ptr<Connection>(new ShmConnection(
-      std::move(socket), std::move(address), timeout_seconds,
-      std::move(*reply->mutable_hello()),
-      {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
-       std::move(fds[3])},
-      *std::move(submission), *std::move(completion), std::move(wake)));
+  absl::StatusOr<Fd> wake = NewBell();
+  if (!wake.ok()) return wake.status();
+  absl::StatusOr<Fd> inbox_bell = NewBell();
+  if (!inbox_bell.ok()) return inbox_bell.status();
+  const std::string where = address;
+  std::unique_ptr<ShmConnection> connection(
+      new ShmConnection(std::move(socket), std::move(address), timeout_seconds,
+                        std::move(*reply->mutable_hello()),
+                        {std::move(fds[0]), std::move(fds[1]),
+                         std::move(fds[2]), std::move(fds[3])},
+                        *std::move(submission), *std::move(completion),
+                        *std::move(wake), *std::move(inbox_bell)));
+  connection->NotePlace(where, hello);
+  return std::unique_ptr<Connection>(std::move(connection));
 }
 
 ShmConnection::ShmConnection(std::unique_ptr<LocalSocket> socket,
                              std::string address, double timeout_seconds,
                              wire::HelloReply hello, Descriptors descriptors,
                              RingMemory submission, RingMemory completion,
-                             Fd wake)
+                             Fd wake, Fd inbox_bell)
     : socket_(std::move(socket)),
       address_(std::move(address)),
       timeout_seconds_(timeout_seconds),
       hello_(std::move(hello)),
       descriptors_(std::move(descriptors)),
       wake_(std::move(wake)),
+      inbox_bell_(std::move(inbox_bell)),
       submission_(std::move(submission)),
       completion_(std::move(completion)),
       arena_([this](uint64_t id, Fd* fd, uint64_t* bytes) {
@@ -139,7 +157,7 @@ ShmConnection::ShmConnection(std::unique_ptr<LocalSocket> socket,
       sequence_(hello_.applied_batch()),
       reader_(&completion_) {}
 
-absl::Time ShmConnection::Deadline() const {
+SteadyTime ShmConnection::Deadline() const {
   return SteadyNow() + absl::Seconds(timeout_seconds_);
 }
 
@@ -154,7 +172,28 @@ absl::Status ShmConnection::Gone(const std::string& reason) {
   for (const wire::Event& event : inbox_) {
     if (event.has_session_error()) return ToAbslStatus(event.session_error());
   }
-  return DaemonGone(address_, reason);
+  return WhatBecameOfIt(reason);
+}
+
+absl::Status ShmConnection::WhatBecameOfIt(const std::string& reason) {
+  constexpr absl::Duration kPatience = absl::Seconds(2);
+  if (socket_->PeerEnded()) return DaemonGone(address_, reason);
+  // It runs on, or another one in its place: has it the session?
+  absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
+      LocalSocket::Connect(socket_->path());
+  if (!socket.ok()) return DaemonGone(address_, reason);
+  wire::LocalRequest request;
+  request.mutable_stats();
+  absl::StatusOr<wire::LocalReply> reply =
+      (*socket)->Call(request, SteadyNow() + kPatience);
+  if (!reply.ok()) return place()->HungUp(reason);
+  for (const wire::SessionStats& session : reply->stats().sessions()) {
+    if (session.id() == hello_.session_id() &&
+        session.trace_id() == hello_.trace_id()) {
+      return place()->HungUp(reason);
+    }
+  }
+  return place()->Lost(reason);
 }
 
 // ---- commands
@@ -163,10 +202,7 @@ absl::Status ShmConnection::Send(EncodedCommand command) {
   uint8_t* begin = PrependSequence(command.data, sequence_ + 1);
   const size_t size = command.data + command.size - begin;
   if (ABSL_PREDICT_FALSE(size > MaxRecord(submission_.capacity()))) {
-    return absl::OutOfRangeError(
-        absl::StrCat("[session] one command must have at most ",
-                     MaxRecord(submission_.capacity()), " bytes. Got ", size,
-                     "; pass fewer tensors at once."));
+    return Gone("its ring is too small for a command");  // see kPartBytes
   }
   if (ABSL_PREDICT_FALSE(!writer_.TryWrite(begin, size))) {
     absl::Status status = WriteWaiting(begin, size);
@@ -189,9 +225,9 @@ absl::Status ShmConnection::WriteWaiting(const uint8_t* record, uint32_t size) {
       absl::Status status = DrainEvents();
       if (!status.ok()) return status;
       // A thread that sleeps for events may look at the inbox now.
-      if (inbox_.size() != before) Ring(descriptors_.client_bell);
+      if (inbox_.size() != before) Ring(inbox_bell_);
     }
-    if (Sleep(descriptors_.client_bell, socket_->fd(), kRecheck) != 0) {
+    if (Sleep(descriptors_.client_bell, {}, socket_->fd(), kRecheck) != 0) {
       return Gone("it closed the connection");
     }
   }
@@ -212,13 +248,24 @@ absl::Status ShmConnection::DrainEvents() {
           absl::StrCat("[session] the daemon at ", address_,
                        " must send events. Got a record that is none."));
     }
+    if (event.has_part()) {
+      parts_ += event.part().data();
+      if (!event.part().last()) continue;
+      const bool whole = event.ParseFromString(parts_);
+      std::string().swap(parts_);
+      if (!whole) {
+        return absl::InternalError(
+            absl::StrCat("[session] the daemon at ", address_,
+                         " must send events. Got parts that are none."));
+      }
+    }
     inbox_.push_back(std::move(event));
   }
 }
 
-absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
+absl::StatusOr<bool> ShmConnection::NextEvent(SteadyTime deadline,
                                               wire::Event* event) {
-  const bool wait = deadline != absl::InfinitePast();
+  const bool wait = deadline != SteadyTime::Past();
   std::unique_lock<std::mutex> lock(events_mutex_);
   const auto take = [&]() -> absl::StatusOr<bool> {
     if (inbox_.empty() && reader_.Ready()) {
@@ -248,7 +295,8 @@ absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
     int hangup = 0;
     if (reader_.Arm()) {
       lock.unlock();
-      hangup = Sleep(descriptors_.client_bell, socket_->fd(), left);
+      hangup =
+          Sleep(descriptors_.client_bell, inbox_bell_, socket_->fd(), left);
       lock.lock();
     }
     // What the daemon said before it went comes first.
@@ -262,7 +310,7 @@ absl::StatusOr<bool> ShmConnection::NextEvent(absl::Time deadline,
 }
 
 absl::Status ShmConnection::Watch(absl::Duration timeout) {
-  const int hangup = Sleep(wake_, socket_->fd(), timeout);
+  const int hangup = Sleep(wake_, {}, socket_->fd(), timeout);
   if (closed_ || hangup != 0) return Gone("it closed the connection");
   return absl::OkStatus();
 }
@@ -327,14 +375,26 @@ absl::StatusOr<wire::StatsReply> ShmConnection::Stats(uint64_t memory_of) {
   return std::move(*reply->mutable_stats());
 }
 
-absl::Status ShmConnection::Goodbye(bool keep) {
+absl::Status ShmConnection::Goodbye(Parting parting) {
+  const bool keep = parting != Parting::kEnd;
   wire::LocalRequest request;
   request.mutable_goodbye()->set_session_token(hello_.session_token());
   request.mutable_goodbye()->set_keep(keep);
-  absl::Status status = socket_->Call(request, Deadline()).status();
+  request.mutable_goodbye()->set_within_grace(parting == Parting::kLeave);
+  // The daemon answers when all that was sent is done. It does that also when
+  // nobody waits any more.
+  constexpr absl::Duration kEndOfProgram = absl::Seconds(2);
+  const SteadyTime deadline =
+      parting == Parting::kLeave ? SteadyNow() + kEndOfProgram : Deadline();
+  absl::Status status = socket_->Call(request, deadline).status();
   // A session without a name cannot be left: it goes on.
   closed_ = !(keep && absl::IsInvalidArgument(status));
   return status;
+}
+
+void ShmConnection::LetGo() {
+  arena_.Detach();
+  shutdown(socket_->fd(), SHUT_RDWR);
 }
 
 }  // namespace holdfast::client

@@ -19,6 +19,7 @@
 #include "client/connection.h"
 #include "client/local_socket.h"
 #include "proto/shm_ring.h"
+#include "proto/steady_time.h"
 
 namespace holdfast::client {
 
@@ -33,7 +34,7 @@ class ShmConnection final : public Connection {
   const wire::HelloReply& hello() const override { return hello_; }
 
   absl::Status Send(EncodedCommand command) override;
-  absl::StatusOr<bool> NextEvent(absl::Time deadline,
+  absl::StatusOr<bool> NextEvent(SteadyTime deadline,
                                  wire::Event* event) override;
   absl::Status Watch(absl::Duration timeout) override;
   void Wake() override;
@@ -46,8 +47,10 @@ class ShmConnection final : public Connection {
   void Discard(uint64_t) override {}
   absl::StatusOr<MappedBlock> Allocate(uint64_t bytes) override;
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
+  void LetGo() override;
+  void TrimMappings() override { arena_.Trim(); }
   absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
-  absl::Status Goodbye(bool keep) override;
+  absl::Status Goodbye(Parting parting) override;
 
  private:
   // Order on the wire.
@@ -58,12 +61,14 @@ class ShmConnection final : public Connection {
   ShmConnection(std::unique_ptr<LocalSocket> socket, std::string address,
                 double timeout_seconds, wire::HelloReply hello,
                 Descriptors descriptors, RingMemory submission,
-                RingMemory completion, Fd wake);
+                RingMemory completion, Fd wake, Fd inbox_bell);
 
-  absl::Time Deadline() const;
+  SteadyTime Deadline() const;
   absl::StatusOr<wire::Block> AskForBlock(uint64_t bytes);
   // Why the session ended: the daemon's own word if it left one.
   absl::Status Gone(const std::string& reason);
+  // For one that hung up without a word.
+  absl::Status WhatBecameOfIt(const std::string& reason);
   // The slow path of Send: waits until the daemon has made room.
   absl::Status WriteWaiting(const uint8_t* record, uint32_t size);
   // Moves what has arrived to the inbox, so that a daemon that waits for us to
@@ -75,7 +80,8 @@ class ShmConnection final : public Connection {
   const double timeout_seconds_;
   const wire::HelloReply hello_;
   const Descriptors descriptors_;
-  const Fd wake_;  // Wake rings it
+  const Fd wake_;        // Wake rings it
+  const Fd inbox_bell_;  // one thread tells another that the inbox has grown
   RingMemory submission_;
   RingMemory completion_;
   Arena arena_;
@@ -88,6 +94,7 @@ class ShmConnection final : public Connection {
   std::mutex events_mutex_;
   RingReader reader_ ABSL_GUARDED_BY(events_mutex_);
   std::string record_ ABSL_GUARDED_BY(events_mutex_);
+  std::string parts_ ABSL_GUARDED_BY(events_mutex_);  // of an event
   std::deque<wire::Event> inbox_ ABSL_GUARDED_BY(events_mutex_);
 };
 

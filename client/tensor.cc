@@ -9,6 +9,15 @@
 #include "client/session.h"
 
 namespace holdfast::client {
+namespace {
+
+thread_local bool t_inference = false;
+
+}  // namespace
+
+bool InferenceMode() { return t_inference; }
+
+bool SetInferenceMode(bool on) { return std::exchange(t_inference, on); }
 
 StorageState::StorageState(const RefPtr<StorageState>& detached_from,
                            bool own_versions)
@@ -34,6 +43,8 @@ void TensorState::Settle(absl::Span<const int64_t> shape) {
   const Dims strides = ContiguousStrides(shape);
   std::copy(shape.begin(), shape.end(), spec_.shape.begin());
   std::copy(strides.begin(), strides.end(), spec_.strides.begin());
+  // What has such sizes is made in memory of its own.
+  storage_->bytes = spec_.nbytes();
   pending_.store(false, std::memory_order_release);
 }
 

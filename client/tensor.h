@@ -17,6 +17,7 @@
 
 #include "absl/types/span.h"
 #include "client/graph.h"
+#include "client/inference_mode.h"
 #include "ops/ref_counted.h"
 #include "ops/tensor_spec.h"
 
@@ -50,12 +51,20 @@ struct StorageState final : public RefCounted {
   uint32_t own_version = 0;
   RefPtr<StorageState> counted_by;  // null: itself
 
+  // Of memory(): its size as far as it is known here, else -1.
+  int64_t bytes = -1;
+  // Of memory(): somebody has its address, for as long as it lives.
+  std::shared_ptr<void> address_hold;
   // Memory of another session, which is read by copy: it cannot be mapped.
   bool foreign = false;
   // The name that it is published as, where nobody may write it; else null.
   std::shared_ptr<const std::string> read_only;
   // Another session may have it.
   std::atomic<bool> shared{false};
+
+  // Made in inference mode; of memory() only. Outside of the mode nobody may
+  // write to it, or have gradients of it.
+  const bool inference = InferenceMode();
 
   // Kept for the language layer, which may tie other memory to this.
   std::shared_ptr<void> mirror;

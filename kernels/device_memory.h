@@ -36,10 +36,18 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  // ResourceExhausted when the device has no more. May block briefly.
+  // ResourceExhausted when the device has no more. May take long, and may be
+  // called beside any other call, itself included.
   virtual absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) = 0;
   // Waits for work that may still use it.
   virtual void FreeSegment(const MemorySegment& segment) = 0;
+  // Zeros the whole of a new segment, allocated for `stream`, before anybody
+  // has it, on whatever stream: what another user had there is not to be read.
+  // Nothing to do where new memory is clear.
+  virtual absl::Status Clear(const MemorySegment& /*segment*/,
+                             StreamId /*stream*/) {
+    return absl::OkStatus();
+  }
   // A handle by which another process reads and writes the whole segment, to be
   // freed when no process has it open any more.
   virtual absl::StatusOr<std::string> Export(const MemorySegment& /*segment*/) {

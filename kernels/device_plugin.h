@@ -4,9 +4,10 @@
 // DevicePlugin: what a device's shared library shows the daemon. The library
 // libholdfast_<name>.so exports one C function, holdfast_device_plugin, that
 // returns a static DevicePlugin; the daemon opens it for --device=<name>
-// (server/exec/device_library.h). Kernels take C++ types and Abseil's, which
-// the library gets from the daemon: both must come from one build, and the
-// fields before `open` say whether they do.
+// (server/exec/device_library.h). What the two say to each other are C++ types,
+// Abseil's among them: both must come from one build, and the fields before
+// `open` say whether they do. Each side has its own copy of the functions;
+// Abseil's are the daemon's.
 // Thread-safety: the functions are called from the main thread, at start.
 #ifndef HOLDFAST_KERNELS_DEVICE_PLUGIN_H_
 #define HOLDFAST_KERNELS_DEVICE_PLUGIN_H_
@@ -24,7 +25,7 @@ class Recorder;  // kernels/recorder.h
 
 // Raised with every change of this file, device.h, device_memory.h, kernel.h or
 // recorder.h.
-inline constexpr uint32_t kDevicePluginVersion = 6;
+inline constexpr uint32_t kDevicePluginVersion = 7;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {
@@ -46,7 +47,7 @@ struct OpenedDevice {
 struct DevicePlugin {
   uint32_t version;         // kDevicePluginVersion
   const char* name;         // "cuda"
-  uint64_t op_fingerprint;  // OpTableFingerprint(): kernels go by op id
+  uint64_t op_fingerprint;  // OpRowsFingerprint(): kernels go by op id
   // Devices of this machine that `open` takes an index of. The error is what
   // `open` would say of any.
   absl::StatusOr<int> (*count)();

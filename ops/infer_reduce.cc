@@ -57,15 +57,6 @@ constexpr uint64_t kAllDims = ~uint64_t{0};
 
 }  // namespace
 
-absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask) {
-  const Dims* dims = std::get_if<Dims>(&attrs.Get("dim"));
-  if (dims == nullptr || dims->empty()) {
-    *mask = kAllDims;
-    return absl::OkStatus();
-  }
-  return DimMask(attrs, inputs, *dims, inputs[0]->rank(), mask);
-}
-
 HOLDFAST_INFER(InferSum) {
   const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
   return Reduce(attrs, inputs, dtype, out);

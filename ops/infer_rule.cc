@@ -76,7 +76,12 @@ absl::string_view TorchTypeName(DType dtype) {
 }
 
 std::string TorchShape(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+  const size_t shown = std::min<size_t>(shape.size(), kMaxRank);
+  std::string text = absl::StrJoin(shape.first(shown), ", ");
+  if (shown < shape.size()) {
+    absl::StrAppend(&text, ", ... (", shape.size(), " numbers)");
+  }
+  return absl::StrCat("[", text, "]");
 }
 
 absl::Status WithContext(const absl::Status& status, const Attrs& attrs,
@@ -106,6 +111,15 @@ absl::Status DimMask(const Attrs& attrs, SpecList inputs,
     *mask |= bit;
   }
   return absl::OkStatus();
+}
+
+absl::Status ReducedDims(const Attrs& attrs, SpecList inputs, uint64_t* mask) {
+  const Dims* dims = std::get_if<Dims>(&attrs.Get("dim"));
+  if (dims == nullptr || dims->empty()) {
+    *mask = ~uint64_t{0};
+    return absl::OkStatus();
+  }
+  return DimMask(attrs, inputs, *dims, inputs[0]->rank(), mask);
 }
 
 absl::Status NotImplementedFor(const Attrs& attrs, SpecList inputs,

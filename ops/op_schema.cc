@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ops/op_fingerprint.h"
 #include "ops/op_id.h"
 
 namespace holdfast {
@@ -155,29 +156,12 @@ absl::Span<const OpSchema> AllOps() { return GetTable().ops; }
 
 uint64_t OpTableFingerprint() { return GetTable().fingerprint; }
 
-// FNV-1a, 64 bits. Lengths go in as well, so that text cannot move from one
-// field to the next unnoticed.
 uint64_t FingerprintOf(absl::Span<const OpSchema> ops) {
-  uint64_t hash = 0xcbf29ce484222325;
-  auto add_byte = [&hash](uint8_t byte) {
-    hash = (hash ^ byte) * 0x100000001b3;
-  };
-  auto add_int = [&add_byte](uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) {
-      add_byte(static_cast<uint8_t>(value >> shift));
-    }
-  };
-  auto add_text = [&](absl::string_view text) {
-    add_int(text.size());
-    for (char c : text) add_byte(static_cast<uint8_t>(c));
-  };
-  add_int(ops.size());
+  OpFingerprint fingerprint(ops.size());
   for (const OpSchema& op : ops) {
-    add_text(op.name);
-    add_text(op.signature);
-    add_int(op.flags);
+    fingerprint.Add(op.name, op.signature, op.flags);
   }
-  return hash;
+  return fingerprint.value();
 }
 
 absl::Status CheckAttr(const OpSchema& schema, int slot,

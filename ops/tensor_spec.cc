@@ -44,16 +44,21 @@ bool TensorSpec::contiguous() const {
 }
 
 std::string ShapeString(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[",
-                      absl::StrJoin(shape, ",",
-                                    [](std::string* out, int64_t size) {
-                                      if (size == kUnknownSize) {
-                                        out->push_back('?');
-                                      } else {
-                                        absl::StrAppend(out, size);
-                                      }
-                                    }),
-                      "]");
+  // What is no tensor's may be long; messages are for people.
+  const size_t shown = std::min<size_t>(shape.size(), kMaxRank);
+  std::string text =
+      absl::StrCat("[", absl::StrJoin(shape.first(shown), ",",
+                                      [](std::string* out, int64_t size) {
+                                        if (size == kUnknownSize) {
+                                          out->push_back('?');
+                                        } else {
+                                          absl::StrAppend(out, size);
+                                        }
+                                      }));
+  if (shown < shape.size()) {
+    absl::StrAppend(&text, ",... (", shape.size(), " numbers)");
+  }
+  return absl::StrCat(text, "]");
 }
 
 std::string TensorSpec::ToString() const {

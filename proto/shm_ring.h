@@ -21,7 +21,9 @@
 // Record: u32 length, payload, zero padding to a multiple of 8. A record never
 // wraps: length 0xFFFFFFFF means "skip to the start of the data".
 //
-// Doorbells are eventfds, passed beside the ring. Neither side trusts the
+// Doorbells are descriptors, passed beside the ring: the server's an eventfd
+// that the client writes 1 to, the client's one that becomes readable, eight
+// bytes a ring (a socket; of older servers an eventfd). Neither side trusts the
 // other: the reader copies a record out before looking at it, checks lengths
 // against the published tail, and treats any inconsistency as the peer's
 // protocol error.

@@ -20,6 +20,8 @@ inline constexpr char kFeatureShare[] = "share";
 inline constexpr char kFeaturePack[] = "pack";
 inline constexpr char kFeaturePublish[] = "publish";
 inline constexpr char kFeaturePlace[] = "place";
+// HelloReply.features and HelloRequest.features.
+inline constexpr char kFeatureParts[] = "parts";
 
 }  // namespace holdfast
 

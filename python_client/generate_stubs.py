@@ -11,8 +11,10 @@ a new op stays one row of the table.
 """
 
 import inspect
+import json
 import re
 import sys
+import types
 from pathlib import Path
 
 import holdfast
@@ -34,7 +36,7 @@ TYPES = {
     "bool": "_bool",
     "Scalar": "Number",
     "str": "str",
-    "dtype": "dtype",
+    "dtype": "_dtype",
 }
 PARAMETER = re.compile(
     r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<none>\?)?!? (?P<name>\w+)(=(?P<default>.*))?"
@@ -43,7 +45,7 @@ PROPERTY_TYPES = {
     "T": "Tensor",
     "data": "Tensor",
     "device": "Any",
-    "dtype": "dtype",
+    "dtype": "_dtype",
     "grad": "Tensor | None",
     "grad_fn": "Any",
     "is_cpu": "_bool",
@@ -57,6 +59,16 @@ PROPERTY_TYPES = {
     "retains_grad": "_bool",
     "shape": "Size",
 }
+
+# What functions composed in Python return, where that is clear.
+RESULTS = {
+    "connect": "Session",
+    "current_session": "Session",
+    "is_tensor": "_bool",
+    "numel": "_int",
+}
+# Ops that take PyTorch's factor of the second operand.
+WITH_ALPHA = ("add", "add_", "sub", "sub_", "subtract", "subtract_", "rsub")
 
 
 # What CPython's own wrappers of the type's slots return, where no tensor.
@@ -100,6 +112,7 @@ def definition(row, name, method):
     if method:
         parsed, parts = parsed[1:], ["self"]
     starred = False
+    parsed += more_parameters(row, name)
     for param, kind, default, keyword_only, varargs in parsed:
         if varargs:
             parts.append(f"*{param}: {kind}")
@@ -112,7 +125,30 @@ def definition(row, name, method):
     outputs = row["signature"].split(") -> ")[1]
     count = outputs.count("Tensor")
     result = "Tensor" if count == 1 else "tuple[" + ", ".join(["Tensor"] * count) + "]"
-    return f"def {name}({', '.join(parts)}) -> {result}: ..."
+    head = f"def {name}({', '.join(parts)}) -> {result}:"
+    if not row["doc"]:
+        return f"{head} ..."
+    # Editors show it: the extension's functions have no source to read it from.
+    indent = " " * (8 if method else 4)
+    return f"{head}\n{indent}{json.dumps(row['doc'])}\n{indent}..."
+
+
+def more_parameters(row, name):
+    """What the Python overload of an op takes beside the table's parameters."""
+    more = []
+    if name in WITH_ALPHA:
+        more.append(["alpha", "Number", "1", True, False])
+    if "random" in row["flags"]:
+        more.append(["generator", "Any", "None", True, False])
+    if "Tensor" not in row["signature"].split(") -> ")[0]:
+        for param in ("device", "layout"):
+            more.append([param, "Any", "None", True, False])
+        for param in ("requires_grad", "pin_memory"):
+            more.append([param, "_bool", "False", True, False])
+    known = {parameter[0] for parameter in parameters(row["signature"])}
+    if not (name.endswith("_") or "out" in known or "view" in row["flags"]):
+        more.append(["out", "Any", "None", True, False])
+    return more
 
 
 def untyped(function, name, result="Any"):
@@ -174,6 +210,9 @@ def tensor_class():
                 lines.append(f"    def {name}(self, value: {kind}) -> None: ...")
         elif name in rows and not inspect.isfunction(value):
             lines.append("    " + definition(rows[name], name, method=True))
+        elif name in ("__pow__", "__rpow__", "__ipow__"):
+            # Not the slot's modulus, which the in-place form has not.
+            lines.append(f"    def {name}(self, value: Any, /) -> Tensor: ...")
         elif callable(value):
             operator = isinstance(value, type(_C.Tensor.__add__))
             result = SLOT_TYPES.get(name, "Tensor") if operator else "Any"
@@ -200,6 +239,9 @@ def extension_stub():
         "    is_signed: _bool",
         "    is_supported: _bool",
         "",
+        "# Within Tensor, whose property has the name.",
+        "_dtype = dtype",
+        "",
         "class Size(tuple[_int, ...]):",
         "    def numel(self) -> _int: ...",
         "",
@@ -216,19 +258,20 @@ def extension_stub():
         "    def kept(self) -> dict[str, Tensor]: ...",
         "    def __enter__(self) -> Session: ...",
         "    def __exit__(self, *error: object) -> None: ...",
+        "    def __getattr__(self, name: str) -> Any: ...",
         "",
         *tensor_class(),
         "",
         "def tensor(",
         "    data: Any,",
         "    *,",
-        "    dtype: dtype | None = None,",
+        "    dtype: _dtype | None = None,",
         "    device: Any = None,",
         "    requires_grad: _bool = False,",
         "    pin_memory: _bool = False,",
         ") -> Tensor: ...",
         "def as_tensor(",
-        "    data: Any, dtype: dtype | None = None, device: Any = None",
+        "    data: Any, dtype: _dtype | None = None, device: Any = None",
         ") -> Tensor: ...",
         "def from_numpy(ndarray: Any, /) -> Tensor: ...",
         "def __getattr__(name: str) -> Any: ...",
@@ -242,27 +285,18 @@ def package_stub():
         HEADER,
         "from typing import Any, Sequence",
         "",
-        "from holdfast import autograd as autograd",
-        "from holdfast import errors as errors",
-        "from holdfast import nn as nn",
-        "from holdfast import optim as optim",
-        "from holdfast import profiler as profiler",
-        "from holdfast import utils as utils",
-        "from holdfast._C import Number, Session, Size, Tensor, dtype",
-        "from holdfast._C import _bool, _float, _int",
+        *(f"from holdfast import {name} as {name}" for name in submodules()),
+        # "as" tells a type checker that the name is public here.
+        "from holdfast._C import Number as Number, Session as Session, Size as Size",
+        "from holdfast._C import Tensor as Tensor, dtype as dtype",
+        "from holdfast._C import _bool, _dtype, _float, _int",
         "from holdfast._C import as_tensor as as_tensor",
         "from holdfast._C import from_numpy as from_numpy",
         "from holdfast._C import tensor as tensor",
-        "from holdfast._device import device as device",
-        "from holdfast.random import Generator as Generator",
-        "from holdfast.serialization import load as load, save as save",
         "",
         "__version__: str",
-        "inf: _float",
-        "nan: _float",
-        "pi: _float",
-        "e: _float",
-        *(f"{name}: dtype" for name in holdfast.dtypes.NAMES),
+        *(f"{name}: _dtype" for name in holdfast.dtypes.NAMES),
+        *others(),
         "",
     ]
     for name in sorted(TABLE.keys() | FUNCTIONS.keys()):
@@ -270,8 +304,37 @@ def package_stub():
         if name in TABLE and not inspect.isfunction(function):
             lines.append(definition(rows[name], name, method=False))
         else:
-            lines.append(untyped(function, name))
+            lines.append(untyped(function, name, RESULTS.get(name, "Any")))
+    lines.append("def __getattr__(name: str) -> Any: ...")
     return "\n".join(lines) + "\n"
+
+
+def submodules():
+    """PyTorch's own, and ours that programs import."""
+    return sorted({*holdfast._SUBMODULES, "autograd", "errors", "linalg", "vision"})
+
+
+def others():
+    """Public names of the package that are neither ops nor registered functions."""
+    written = {"Session", "Size", "Tensor", "dtype", *holdfast.dtypes.NAMES}
+    written |= {"as_tensor", "from_numpy", "tensor", *TABLE, *FUNCTIONS}
+    for name in dir(holdfast):
+        if name.startswith("_") or name in written:
+            continue
+        value = getattr(holdfast, name)
+        if isinstance(value, types.ModuleType):
+            continue
+        module = getattr(value, "__module__", None)
+        if isinstance(value, type) and module == "holdfast.typed_tensors":
+            yield f"{name} = Tensor"
+        elif isinstance(value, type) and module.startswith("holdfast."):
+            yield f"from {module} import {value.__name__} as {name}"
+        elif inspect.isfunction(value):
+            yield untyped(value, name)
+        elif isinstance(value, (bool, float)):
+            yield f"{name}: _{type(value).__name__}"
+        else:
+            yield f"{name}: Any"
 
 
 def main(arguments):

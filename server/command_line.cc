@@ -6,8 +6,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/flags/commandlineflag.h"
+#include "absl/flags/declare.h"
+#include "absl/flags/flag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,8 +18,20 @@
 #include "absl/strings/strip.h"
 #include "proto/version.h"
 
+ABSL_DECLARE_FLAG(int, threads);
+ABSL_DECLARE_FLAG(uint64_t, max_sessions);
+ABSL_DECLARE_FLAG(double, grace_max_seconds);
+ABSL_DECLARE_FLAG(std::string, listen);
+ABSL_DECLARE_FLAG(std::string, http);
+ABSL_DECLARE_FLAG(std::string, tls_certificate);
+ABSL_DECLARE_FLAG(std::string, tls_key);
+ABSL_DECLARE_FLAG(std::string, tls_client_ca);
+
 namespace holdfast {
 namespace {
+
+// Beyond any machine: a mistake in a flag, not a wish.
+constexpr int kMostThreads = 4096;
 
 constexpr char kUsage[] =
     "holdfastd: holds your tensors, fast.\n\n"
@@ -74,6 +89,37 @@ absl::Status CheckFlagNames(int argc, char** argv) {
           absl::StrCat("[flags] there is no flag --", name,
                        "; holdfastd --help lists them. Got '", argv[i], "'."));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFlagValues() {
+  const int threads = absl::GetFlag(FLAGS_threads);
+  if (threads < 0 || threads > kMostThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[flags] --threads must be 0 (one per processor) to ",
+                     kMostThreads, ". Got ", threads, "."));
+  }
+  if (absl::GetFlag(FLAGS_max_sessions) == 0) {
+    return absl::InvalidArgumentError(
+        "[flags] --max_sessions must be at least 1. Got 0.");
+  }
+  const double grace = absl::GetFlag(FLAGS_grace_max_seconds);
+  if (!(grace >= 0)) {  // NaN fails, too
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[flags] --grace_max_seconds must be at least 0. Got ", grace, "."));
+  }
+  const bool port = !absl::GetFlag(FLAGS_listen).empty() ||
+                    !absl::GetFlag(FLAGS_http).empty();
+  for (const auto& [flag, value] :
+       {std::pair("tls_certificate", absl::GetFlag(FLAGS_tls_certificate)),
+        std::pair("tls_key", absl::GetFlag(FLAGS_tls_key)),
+        std::pair("tls_client_ca", absl::GetFlag(FLAGS_tls_client_ca))}) {
+    // It would protect nobody: its user believes in what is not there.
+    if (port || value.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("[flags] --", flag, " needs --listen or --http. Got --",
+                     flag, "=", value, " alone."));
   }
   return absl::OkStatus();
 }

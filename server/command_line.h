@@ -18,6 +18,10 @@ bool AnswersQuestion(int argc, char** argv);
 // are listed.
 absl::Status CheckFlagNames(int argc, char** argv);
 
+// After parsing. InvalidArgument names a flag whose value can't be meant, or
+// one that does nothing without another flag.
+absl::Status CheckFlagValues();
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_SERVER_COMMAND_LINE_H_

@@ -17,12 +17,14 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/device.h"
 #include "proto/default_socket.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
+#include "server/byte_size_flag.h"
 #include "server/command_line.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
@@ -35,6 +37,7 @@
 #include "server/state/durable_state.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/local_server.h"
+#include "server/transport/named_door.h"
 #include "server/transport/shm_connection.h"
 #include "server/transport/tls_credentials.h"
 #include "server/trust/authenticator.h"
@@ -92,8 +95,9 @@ ABSL_FLAG(std::string, fusion, "on",
           "one kernel; off: each has its own");
 ABSL_FLAG(int, threads, 0,
           "threads of a kernel; 0: OMP_NUM_THREADS, else one per processor");
-ABSL_FLAG(uint64_t, memory_limit, 0,
-          "bytes that one session's tensors may take; 0: no limit");
+ABSL_FLAG(holdfast::ByteSize, memory_limit, {},
+          "what one session's tensors may take, such as 8GiB or a number of "
+          "bytes; 0: no limit");
 ABSL_FLAG(uint64_t, max_sessions, 10000, "sessions at a time");
 ABSL_FLAG(double, grace_max_seconds, 3600,
           "longest time that a session may outlive its connection by; "
@@ -104,12 +108,19 @@ ABSL_FLAG(
     "on SIGTERM sessions with a name; empty: nothing does");
 ABSL_FLAG(bool, exit_with_parent, false,
           "end when the process that started the daemon ends");
+ABSL_FLAG(
+    std::string, named_socket, "",
+    "with --exit_with_parent: path of a second Unix socket, which is there "
+    "from the first session with a name on; from then on the daemon "
+    "outlives its parent for as long as it has sessions");
 ABSL_FLAG(std::string, log_level, "info",
           "least severe message to log: trace, debug, info, warning, error, "
           "critical, off");
 ABSL_FLAG(std::string, log_format, "text",
           "text, for people, or json: an object per line");
-ABSL_FLAG(std::string, log_file, "", "append the log here, not to stderr");
+ABSL_FLAG(std::string, log_file, "",
+          "append the log here, not to stderr; opened anew on SIGHUP, after "
+          "logrotate has moved it");
 ABSL_FLAG(bool, print_address, false,
           "when ready, print one line of JSON on stdout: {\"socket\": PATH, "
           "\"listen\": HOST:PORT, \"http\": HOST:PORT}");
@@ -123,15 +134,27 @@ constexpr int kLongestEndSeconds = 10;
 constexpr absl::Duration kLongestDrain = absl::Seconds(30);
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
 
+std::string SocketPath() {
+  const std::string path = absl::GetFlag(FLAGS_socket);
+  return path.empty() ? DefaultSocketPath() : path;
+}
+
+// What the program made for its private daemon, which may outlive it: the
+// folder of the socket, with the log.
+void RemovePrivateFolder() {
+  const std::string folder = SocketPath().substr(0, SocketPath().rfind('/'));
+  if (!absl::GetFlag(FLAGS_exit_with_parent) ||
+      !absl::StrContains(folder, "/holdfast-private-")) {
+    return;
+  }
+  unlink((folder + "/log").c_str());
+  rmdir(folder.c_str());
+}
+
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "holdfastd: %s\n",
                std::string(status.message()).c_str());
   return 1;
-}
-
-std::string SocketPath() {
-  const std::string path = absl::GetFlag(FLAGS_socket);
-  return path.empty() ? DefaultSocketPath() : path;
 }
 
 absl::StatusOr<mode_t> SocketMode() {
@@ -247,9 +270,9 @@ void EndSessions(SessionRegistry* registry, const absl::Status& lost) {
 // clients find it where they found this one.
 absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   int threads = absl::GetFlag(FLAGS_threads);
-  if (threads <= 0) threads = DefaultThreads();
+  if (threads == 0) threads = DefaultThreads();
   ServerLimits limits;
-  limits.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit);
+  limits.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit).bytes;
   limits.max_sessions = absl::GetFlag(FLAGS_max_sessions);
   limits.max_grace_seconds = absl::GetFlag(FLAGS_grace_max_seconds);
   // One limit for both transports: what fits into a ring.
@@ -286,6 +309,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   if (state != nullptr) state->Start(device, &worker, &registry);
 
   absl::Status status;
+  NamedDoor named_door(&registry, absl::GetFlag(FLAGS_named_socket));
   std::unique_ptr<GrpcServer> grpc;
   absl::StatusOr<std::unique_ptr<LocalServer>> local =
       LocalServer::Start(&registry, {SocketPath(), 10000, *socket_mode});
@@ -332,9 +356,13 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     if (!absl::GetFlag(FLAGS_config).empty() ||
         !absl::GetFlag(FLAGS_token_file).empty() ||
         !absl::GetFlag(FLAGS_tls_certificate).empty() ||
+        !absl::GetFlag(FLAGS_log_file).empty() ||
         (!absl::GetFlag(FLAGS_exit_with_parent) && isatty(STDERR_FILENO) == 0 &&
          isatty(STDIN_FILENO) == 0)) {
       reload = [&registry] {
+        // First, so that the new file says what was read.
+        const absl::Status log = ReopenLog();
+        if (!log.ok()) spdlog::error("{}", std::string(log.message()));
         registry.Reload().IgnoreError();
         // gRPC looks after the files by itself, and says nothing.
         const absl::Status tls = CheckTls(TlsFlags());
@@ -344,7 +372,9 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
         }
       };
     }
-    spdlog::info("ending: {}", end->Wait(reload));
+    spdlog::info("ending: {}", end->Wait(reload, [&] {
+      return named_door.is_open() && !registry.Sessions().empty();
+    }));
     // Saving takes as long as the disk does: nobody is to come meanwhile.
     registry.CloseDoor();
     *again = {"--print_address=false"};
@@ -362,6 +392,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   registry.Shutdown();
   if (grpc != nullptr) grpc->Stop(kStreamGrace);
   if (local.ok()) (*local)->Stop();
+  named_door.Close();
   if (http != nullptr) http->Stop();
   // Whoever came in between, now that nobody can any more.
   registry.Shutdown();
@@ -380,6 +411,8 @@ int Main(int argc, char** argv) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
         "arguments must be flags; see --help. Got '", rest[1], "'.")));
   }
+  const absl::Status values = CheckFlagValues();
+  if (!values.ok()) return Fail(values);
   RestartWithOpenMpSettings(argv);
   EndOfService end(absl::GetFlag(FLAGS_exit_with_parent));
   RaiseDescriptorLimit();
@@ -389,6 +422,7 @@ int Main(int argc, char** argv) {
   std::vector<std::string> again;
   if (status.ok()) status = Serve(&end, &again);
   if (status.ok() && !end.lost().ok()) status = StartAgain(argv, again);
+  if (status.ok()) RemovePrivateFolder();
   return status.ok() ? 0 : Fail(status);
 }
 

@@ -84,6 +84,7 @@ EndOfService::EndOfService(bool with_parent) {
   sigaddset(&set, SIGHUP);
   if (with_parent) {
     signal(SIGINT, SIG_IGN);
+    sigaddset(&set, SIGUSR1);
   } else {
     sigaddset(&set, SIGINT);
   }
@@ -105,25 +106,45 @@ EndOfService::~EndOfService() {
 }
 
 void EndOfService::Restart(const absl::Status& lost) {
-  lost_ = lost;  // before the write, which the reader waits for
+  {
+    std::lock_guard<std::mutex> lock(lost_mutex_);
+    lost_.Update(lost);
+  }
   const uint64_t one = 1;
   [[maybe_unused]] ssize_t n = write(restart_fd_, &one, sizeof(one));
 }
 
-std::string EndOfService::Wait(const std::function<void()>& reload) {
+absl::Status EndOfService::lost() const {
+  std::lock_guard<std::mutex> lock(lost_mutex_);
+  return lost_;
+}
+
+std::string EndOfService::Wait(const std::function<void()>& reload,
+                               const std::function<bool()>& stay) {
+  // How soon a daemon that only stays for its sessions sees that none is left.
+  constexpr int kLookAgainMs = 500;
+  bool alone = false;
   while (true) {
+    if (alone && (stay == nullptr || !stay())) {
+      return "the parent process has ended";
+    }
     // A negative descriptor is one that poll ignores.
     pollfd fds[3] = {{signal_fd_, POLLIN, 0},
-                     {parent_fd_, POLLIN, 0},
+                     {alone ? -1 : parent_fd_, POLLIN, 0},
                      {restart_fd_, POLLIN, 0}};
-    while (poll(fds, 3, -1) < 0) {
+    while (poll(fds, 3, alone ? kLookAgainMs : -1) < 0) {
       if (errno != EINTR) return absl::StrCat("poll: ", strerror(errno));
     }
-    if (fds[1].revents != 0) return "the parent process has ended";
     if (fds[2].revents != 0) return "the device is lost";
+    if (fds[1].revents != 0) alone = true;
+    if (fds[0].revents == 0) continue;
     signalfd_siginfo info = {};
     if (read(signal_fd_, &info, sizeof(info)) != sizeof(info)) {
       return "a signal";
+    }
+    if (info.ssi_signo == SIGUSR1) {
+      alone = true;
+      continue;
     }
     if (reload == nullptr || info.ssi_signo != SIGHUP) {
       return strsignal(static_cast<int>(info.ssi_signo));

@@ -8,6 +8,7 @@
 #define HOLDFAST_SERVER_PROCESS_H_
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,19 +37,23 @@ class EndOfService {
 
   // Returns why, for the log. With `reload`, SIGHUP calls that and ends
   // nothing.
-  std::string Wait(const std::function<void()>& reload = nullptr);
+  // A private daemon whose parent is gone, or says by SIGUSR1 that it needs it
+  // no more, goes on while `stay` says so.
+  std::string Wait(const std::function<void()>& reload = nullptr,
+                   const std::function<bool()>& stay = nullptr);
 
-  // From any thread, once: Wait returns, and the daemon is to start again,
-  // since its device is lost.
+  // From any thread: Wait returns, and the daemon is to start again, since its
+  // device is lost. The first call counts, where several devices are.
   void Restart(const absl::Status& lost);
   // What Restart was told, once Wait has returned; OK if nothing.
-  const absl::Status& lost() const { return lost_; }
+  absl::Status lost() const;
 
  private:
   int signal_fd_ = -1;
   int parent_fd_ = -1;   // pidfd
   int restart_fd_ = -1;  // eventfd
-  absl::Status lost_;
+  mutable std::mutex lost_mutex_;
+  absl::Status lost_;  // guarded by lost_mutex_
 };
 
 // Starts this program again in its own process, with `more` flags behind those

@@ -4,6 +4,7 @@
 // What ends the daemon's process, tried on real processes.
 #include "server/process.h"
 
+#include <ctype.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 
 #include <functional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -99,6 +102,55 @@ TEST(EndOfService, ItsParentsEndIsTheReasonAndCtrlCIsNot) {
   orders.Send("end");
   EXPECT_EQ(ExitStatus(parent), 0);
   EXPECT_EQ(reports.Next(), "the parent process has ended");
+}
+
+TEST(EndOfService, OneThatIsNotNeededStaysWhileItHasSessions) {
+  for (const int signal : {SIGUSR1, SIGTERM}) {
+    Reports reports;
+    const pid_t pid = Fork([&] {
+      EndOfService end(/*with_parent=*/true);
+      int left = signal == SIGUSR1 ? 3 : 100;  // looks at the sessions
+      const std::string reason = [&] {
+        reports.Send("ready");
+        return end.Wait(nullptr, [&] {
+          reports.Send(std::to_string(--left));
+          return left > 0;
+        });
+      }();
+      reports.Send(reason);
+    });
+    EXPECT_EQ(reports.Next(), "ready");
+    kill(pid, SIGUSR1);
+    EXPECT_NE(reports.Next(), "");
+    if (signal == SIGUSR1) {
+      EXPECT_EQ(reports.Next(), "1");
+      EXPECT_EQ(reports.Next(), "0");
+      EXPECT_EQ(reports.Next(), "the parent process has ended");
+    } else {
+      kill(pid, signal);
+      std::string said = reports.Next();
+      while (!said.empty() && isdigit(said[0])) said = reports.Next();
+      EXPECT_EQ(said, strsignal(signal));
+    }
+    EXPECT_EQ(ExitStatus(pid), 0);
+  }
+}
+
+TEST(EndOfService, Review17SeveralDevicesAreLostAtOnce) {
+  const pid_t pid = Fork([] {
+    EndOfService end(/*with_parent=*/false);
+    std::vector<std::thread> devices;
+    for (int i = 0; i < 4; ++i) {
+      devices.emplace_back([&end, i] {
+        end.Restart(absl::DataLossError("device " + std::to_string(i)));
+      });
+    }
+    if (end.Wait() != "the device is lost") _exit(2);
+    const absl::Status first = end.lost();
+    for (std::thread& device : devices) device.join();
+    if (first.ok() || end.lost() != first) _exit(3);
+  });
+  EXPECT_EQ(ExitStatus(pid), 0);
 }
 
 TEST(ExitAtTheLatest, EndsAProcessThatDoesNot) {

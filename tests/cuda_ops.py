@@ -4,7 +4,7 @@
 
     ./dev python tests/cuda_ops.py
 
-A kernel is an exported function Cuda_<op> of the CUDA library, and of the fake
+A kernel is a function holdfast::cuda::Cuda_<op> of the CUDA library, and of the fake
 device's, which has the same sources compiled for the host.
 """
 
@@ -24,11 +24,11 @@ FAKE_LIBRARY = pathlib.Path(find_daemon()).parent / "libholdfast_fake.so"
 def kernels(library):
     """Names of the ops that a library has a kernel for, and of sizes functions."""
     symbols = subprocess.run(
-        ["nm", "-D", "--defined-only", library], capture_output=True, text=True
+        ["nm", "--defined-only", library], capture_output=True, text=True
     )
     assert symbols.returncode == 0, symbols.stderr
-    # _ZN8holdfast<length>Cuda_<op>ERNS_...
-    mangled = re.findall(r" T _ZN8holdfast(\d+)(Cuda_\w+)", symbols.stdout)
+    # _ZN8holdfast4cuda<length>Cuda_<op>ERNS_...
+    mangled = re.findall(r" t _ZN8holdfast4cuda(\d+)(Cuda_\w+)", symbols.stdout)
     names = {name[: int(length)] for length, name in mangled}
     return {name.removeprefix("Cuda_") for name in names}
 

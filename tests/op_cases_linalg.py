@@ -337,6 +337,7 @@ case(
     regular(5, 3),
     (5, 2),
     label=" residuals",
+    grad=(),
 )
 case(
     "linalg.lstsq",

@@ -63,6 +63,52 @@ for shape in [(3, 3), (2, 5, 3), (4, 1)]:
         label=" an idle one",
     )
 case("orgqr", lambda hf, a, t: hf.orgqr(a, t), np_reflections, (4, 2), (2,))
+case(
+    "linalg.householder_product",
+    lambda hf, a, t: hf.linalg.householder_product(a, t),
+    lambda a, t: np_reflections(np.eye(5)[:, :0] if t.size == 0 else a, t),
+    rng.uniform(-1, 1, (5, 3)),
+    rng.uniform(0.5, 1.5, 3),
+)
+for left in (True, False):
+    for transpose in (True, False):
+        c = rng.uniform(-1, 1, (4, 3) if left else (3, 4))
+
+        def product(a, t, c, left=left, transpose=transpose):
+            wide = np.concatenate([a, np.zeros((4, 2))], 1)
+            q = np_reflections(wide, np.concatenate([t, np.zeros(2)]))
+            q = q.T if transpose else q
+            return q @ c if left else c @ q
+
+        case(
+            "ormqr",
+            lambda hf, a, t, c, left=left, transpose=transpose: hf.ormqr(
+                a, t, c, left, transpose
+            ),
+            product,
+            rng.uniform(-1, 1, (4, 2)),
+            rng.uniform(0.5, 1.5, 2),
+            c,
+        )
+for shape in [(4, 3), (2, 3, 5), (1, 1), (0, 2)]:
+    case(
+        "geqrf",
+        lambda hf, a: hf.geqrf(a)[0].triu().abs(),
+        lambda a: np.abs(np.linalg.qr(a, "complete")[1]),
+        rng.uniform(-1, 1, shape),
+        grad=(),
+        label=" R",
+    ) if min(shape) else None
+    case(
+        "geqrf",
+        lambda hf, a: (
+            hf.ormqr(*(f := hf.geqrf(a)), f[0].triu()) if min(a.shape) else hf.clone(a)
+        ),
+        lambda a: a,
+        rng.uniform(-1, 1, shape),
+        grad=(),
+        label=" product",
+    )
 
 # ---- powers
 

@@ -153,3 +153,13 @@ case(
     (2, 0, 3),
     grad=(),
 )
+
+
+for vectors in (False, True):
+    case(
+        "symeig",
+        lambda hf, x, v=vectors: hf.symeig(symmetric(hf, x), v)[0],
+        lambda x: np.linalg.eigh(x + T(x))[0],
+        rng.uniform(-2, 2, (3, 3)),
+        label=f" vectors={vectors}",
+    )

@@ -190,3 +190,41 @@ for shape in [(2, 3, 4), (1, 2, 3, 2)]:
         (shape[1],),
     )
     case("nn.functional.instance_norm", instance, instance_reference, shape)
+
+
+def with_statistics(x, axes, part, shape):
+    """Of (standardized, mean, 1 / standard deviation) one, in its shape."""
+    mean, var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    parts = standardized(x, axes), mean, 1 / np.sqrt(var + EPS)
+    return parts[part].reshape(shape)
+
+
+for part in range(3):
+    case(
+        "native_layer_norm",
+        lambda hf, x, p=part: hf.native_layer_norm(x, (3, 4), None, None, EPS)[p],
+        lambda x, p=part: with_statistics(x, (1, 2), p, (2, 1, 1) if p else x.shape),
+        (2, 3, 4),
+        grad=() if part else None,
+        label=f" {part}",
+    )
+    case(
+        "native_group_norm",
+        lambda hf, x, p=part: hf.native_group_norm(x, None, None, 2, 4, 3, 2, EPS)[p],
+        lambda x, p=part: with_statistics(
+            x.reshape(2, 2, 6), 2, p, (2, 2) if p else x.shape
+        ),
+        (2, 4, 3),
+        grad=() if part else None,
+        label=f" {part}",
+    )
+    case(
+        "native_batch_norm",
+        lambda hf, x, p=part: hf.native_batch_norm(
+            x, None, None, None, None, True, 0.1, EPS
+        )[p],
+        lambda x, p=part: with_statistics(x, (0, 2), p, (3,) if p else x.shape),
+        (4, 3, 2),
+        grad=() if part else None,
+        label=f" {part}",
+    )

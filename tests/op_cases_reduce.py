@@ -292,3 +292,41 @@ for dim in (0, 1, -1):
         (2, 3, 4),
         label=f" dim={dim}",
     )
+
+
+# ---- segments
+
+
+def segments(a, lengths, f, empty):
+    parts = np.split(a, np.cumsum(lengths)[:-1])
+    return np.stack([f(p, 0) if len(p) else np.full(a.shape[1:], empty) for p in parts])
+
+
+for reduce, f, empty in [
+    ("sum", np.sum, 0.0),
+    ("mean", np.mean, 7.0),
+    ("max", np.max, 7.0),
+    ("min", np.min, 7.0),
+    ("prod", np.prod, 1.0),
+]:
+    lengths = np.array([2, 3, 1] if empty == 7.0 else [2, 0, 3, 1])
+    case(
+        "segment_reduce",
+        lambda hf, a, n, r=reduce: hf.segment_reduce(a, r, lengths=n),
+        lambda a, n, f=f, e=empty: segments(a, n, f, e),
+        (6, 2),
+        lengths,
+        grad=(0,),
+        label=f" {reduce}",
+    )
+case(
+    "segment_reduce",
+    lambda hf, a, n: hf.segment_reduce(a, "max", offsets=n, axis=1, initial=0.5),
+    lambda a, n: np.stack(
+        [np.maximum(segments(r, np.diff(m), np.max, 0.5), 0.5) for r, m in zip(a, n)]
+    ),
+    (2, 5),
+    np.array([[0, 2, 5], [0, 5, 5]]),
+    grad=(),
+    label=" offsets",
+)

@@ -268,3 +268,74 @@ for op, reference in [
         grad=(),
         label=" int",
     )
+
+
+# ---- orthogonal polynomials
+
+for op, reference in [
+    ("chebyshev_polynomial_t", sp.eval_chebyt),
+    ("chebyshev_polynomial_u", sp.eval_chebyu),
+    ("hermite_polynomial_h", sp.eval_hermite),
+    ("hermite_polynomial_he", sp.eval_hermitenorm),
+    ("laguerre_polynomial_l", sp.eval_laguerre),
+    ("legendre_polynomial_p", sp.eval_legendre),
+    ("shifted_chebyshev_polynomial_t", sp.eval_sh_chebyt),
+    ("shifted_chebyshev_polynomial_u", sp.eval_sh_chebyu),
+]:
+    for x in (inside, distinct((3, 4))):
+        case(
+            f"special.{op}",
+            lambda hf, a, n, op=op: getattr(hf.special, op)(a, n),
+            lambda a, n, f=reference: f(n, a),
+            x,
+            ints((3, 1), 0, 9),
+            grad=(),
+        )
+
+
+def third_kind(x, n):
+    """Chebyshev's third: cos((n + 1/2) t) / cos(t / 2), x = cos(t)."""
+    t = np.arccos(x)
+    return np.cos((n + 0.5) * t) / np.cos(t / 2)
+
+
+def fourth_kind(x, n):
+    """Chebyshev's fourth: sin((n + 1/2) t) / sin(t / 2)."""
+    t = np.arccos(x)
+    return np.sin((n + 0.5) * t) / np.sin(t / 2)
+
+
+for kind, reference in [("v", third_kind), ("w", fourth_kind)]:
+    case(
+        f"special.chebyshev_polynomial_{kind}",
+        lambda hf, a, n, k=kind: getattr(hf.special, f"chebyshev_polynomial_{k}")(a, n),
+        reference,
+        inside,
+        ints((3, 1), 0, 9),
+        grad=(),
+    )
+    case(
+        f"special.shifted_chebyshev_polynomial_{kind}",
+        lambda hf, a, n, k=kind: getattr(
+            hf.special, f"shifted_chebyshev_polynomial_{k}"
+        )(a, n),
+        lambda a, n, f=reference: f(2 * a - 1, n),
+        away_from([], (3, 4), 0.05, 0.95),
+        ints((3, 1), 0, 9),
+        grad=(),
+    )
+case(
+    "special.legendre_polynomial_p",
+    lambda hf, a: hf.special.legendre_polynomial_p(a, -1),
+    np.zeros_like,
+    (3, 4),
+    grad=(),
+)
+for x in (np.linspace(-12, 12, 97), np.array([-2.09, 2.09, 0.0, np.nan])):
+    case(
+        "special.airy_ai",
+        lambda hf, a: hf.special.airy_ai(a),
+        lambda a: sp.airy(a)[0],
+        x,
+        grad=(),
+    )

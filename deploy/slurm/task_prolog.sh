@@ -7,4 +7,7 @@
 run=${HOLDFAST_RUN_DIR:-/run/holdfast-jobs}/${SLURM_JOB_ID:?}
 if [ -S "$run/holdfastd.sock" ]; then
   echo "export HOLDFAST_ADDRESS=unix:$run/holdfastd.sock"
+elif [ -r "$run/failed" ]; then
+  # Slurm prints this into the job's output.
+  echo "print holdfast: no daemon for this job: $(tr '\n' ' ' < "$run/failed")"
 fi

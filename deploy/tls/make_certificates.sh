@@ -32,6 +32,15 @@ umask 077
 mkdir -p "$folder"
 cd "$folder"
 
+# The daemon runs as a user of its own (the package's /etc/holdfast is
+# root:holdfast): what it reads is the folder's group's, and nobody else's.
+for_the_daemon() {
+  group=$(stat -c %g .)
+  if [ "$(id -u)" != 0 ] || [ "$group" = 0 ]; then return 0; fi
+  chgrp "$group" "$@"
+  chmod 640 "$@"
+}
+
 # certificate NAME SUBJECT EXTENSIONS
 certificate() {
   [ -e "$1.crt" ] && return
@@ -67,6 +76,7 @@ IFS=$old
 certificate server "/CN=$first" "subjectAltName=$names
 extendedKeyUsage=serverAuth
 basicConstraints=CA:false"
+for_the_daemon ca.crt server.crt server.key
 for user in "$@"; do
   certificate "$user" "/CN=$user" "extendedKeyUsage=clientAuth
 basicConstraints=CA:false"

@@ -14,16 +14,16 @@
 #include "kernels/attention_shape.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/plain_product.h"
 #include "kernels/cpu/softmax_row.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/fast_exp.h"
 #include "kernels/products.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Scores of a block of rows that one thread works on, and that all share.
@@ -367,4 +367,4 @@ HOLDFAST_CPU_KERNEL(attention_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

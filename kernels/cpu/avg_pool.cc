@@ -7,13 +7,13 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/cpu/window_rows.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/pool_plane.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 HOLDFAST_INLINE int64_t RowCount(const WindowAxis& h, int64_t window,
@@ -190,4 +190,4 @@ HOLDFAST_CPU_KERNEL(avg_pool2d_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

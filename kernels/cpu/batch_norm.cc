@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/norm_sums.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr int64_t kCols = 64;
@@ -297,4 +297,4 @@ HOLDFAST_CPU_KERNEL(batch_norm_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -9,10 +9,10 @@
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dnnl_engine.h"
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 using dnnl::memory;
@@ -297,4 +297,4 @@ HOLDFAST_CONV_KERNEL(conv2d_backward_weight, ConvBackwardWeight)
 HOLDFAST_CONV_KERNEL(conv3d_backward_weight, ConvBackwardWeight)
 #undef HOLDFAST_CONV_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

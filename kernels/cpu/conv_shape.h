@@ -15,7 +15,7 @@
 #include "kernels/window_axis.h"
 #include "ops/attrs.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // input [n, in_channels, d.size, h.size, w.size], weight [out_channels,
 // in_channels / groups, d.kernel, h.kernel, w.kernel], output [n, out_channels,
@@ -55,6 +55,6 @@ absl::Status UnfoldedConvBackwardWeight(KernelContext& context,
                                         const ConvShape& shape, const T* grad,
                                         const T* input, T* grad_weight);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_CONV_SHAPE_H_

@@ -7,7 +7,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Case {
@@ -207,4 +207,4 @@ TEST(ConvTest, ScratchShortageIsAnError) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -12,7 +12,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/parallel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Positions per block: the columns of a common layer stay in L2.
@@ -247,4 +247,4 @@ HOLDFAST_UNFOLDED(float);
 HOLDFAST_UNFOLDED(double);
 #undef HOLDFAST_UNFOLDED
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

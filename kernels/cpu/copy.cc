@@ -7,15 +7,15 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/element_transfer.h"
 #include "kernels/cpu/elementwise_kernel.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 void CopyBytes(const KernelContext& context, const void* from, void* to,
@@ -262,4 +262,4 @@ HOLDFAST_CPU_KERNEL(fill) {
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

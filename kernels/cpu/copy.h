@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // dst[i] = src[i], converted to dst's type and broadcast to dst's shape (rules
 // of conversion: Cast in kernels/elementwise.h). src and dst do not overlap,
@@ -27,6 +27,6 @@ void FillStrided(const KernelContext& context, const AttrValue& value,
 absl::Status MakeContiguous(KernelContext& context, const TensorView& view,
                             DType dtype, TensorSpec* spec, TensorView* out);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_COPY_H_

@@ -13,7 +13,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 const DType kTypes[] = {DType::kBool,  DType::kUInt8,   DType::kInt32,
@@ -184,4 +184,4 @@ TEST(MakeContiguousTest, CopiesOnlyWhenItMust) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -10,10 +10,10 @@
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/count_bins.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Every integer type, as inference lets through.
@@ -93,4 +93,4 @@ HOLDFAST_CPU_KERNEL(bincount) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

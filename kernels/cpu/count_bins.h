@@ -14,7 +14,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Parts of n elements that are counted apart: from the sizes alone, so that
 // sums of weights come out equal for every number of threads.
@@ -58,6 +58,6 @@ absl::Status CountBins(KernelContext& context, const I* values, int64_t n,
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_COUNT_BINS_H_

@@ -6,7 +6,7 @@
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 namespace {
 
@@ -50,4 +50,4 @@ const KernelTable& CpuKernels() {
   return table;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -13,6 +13,8 @@ namespace holdfast {
 
 struct KernelTable;  // kernels/kernel_table.h
 
+namespace cpu {
+
 // Opens the definition of a kernel.
 #define HOLDFAST_CPU_KERNEL(name)                           \
   absl::Status Cpu_##name(                                  \
@@ -31,6 +33,7 @@ struct KernelTable;  // kernels/kernel_table.h
 
 const KernelTable& CpuKernels();
 
+}  // namespace cpu
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CPU_CPU_KERNELS_H_

@@ -4,13 +4,13 @@
 
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/scalar_value.h"
 #include "kernels/cpu/strided_loop.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/elementwise.h"
+#include "kernels/scalar_value.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // What the memory holds is what the caller gets.
 HOLDFAST_CPU_KERNEL(empty) { return absl::OkStatus(); }
@@ -62,4 +62,4 @@ HOLDFAST_CPU_KERNEL(eye) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -7,7 +7,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 using testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(CreationTest, Eye) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

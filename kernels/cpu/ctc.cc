@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/ctc_states.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Checks `in` = targets, input_lengths, target_lengths.
@@ -197,4 +197,4 @@ HOLDFAST_CPU_KERNEL(ctc_loss_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

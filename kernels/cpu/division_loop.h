@@ -22,7 +22,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // One block's divisions: x = quotient * y + rest. All in double, and without
 // branches, so that the loops over them vectorise.
@@ -205,6 +205,6 @@ HOLDFAST_INLINE void DivisionLoop(const T* a, const T* b, T* out, int64_t n) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_DIVISION_LOOP_H_

@@ -12,7 +12,7 @@
 #include "kernels/elementwise_special.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Operands of every magnitude, pairs whose quotient is whole or nearly so, and
@@ -68,7 +68,7 @@ void ExpectScalarResults(OpId id) {
   std::copy(a.begin(), a.end(), x.data<T>());
   std::copy(b.begin(), b.end(), y.data<T>());
   for (int threads : {1, 2}) {
-    const TestTensor got = holdfast::Op(id, {}, {x, y}, threads);
+    const TestTensor got = cpu::Op(id, {}, {x, y}, threads);
     ASSERT_EQ(got.numel(), n);
     for (int64_t i = 0; i < n; ++i) {
       const T expected = Functor::template Apply<T>(a[i], b[i]);
@@ -96,7 +96,7 @@ void ExpectScalarResultsByOneDivisor(OpId id) {
   for (size_t k = 0; k < divisors.size(); ++k) {
     *y.data<int64_t>() = divisors[k];
     std::copy_n(dividends.begin() + (k % 90) * n, n, x.data<int64_t>());
-    const TestTensor got = holdfast::Op(id, {}, {x, y});
+    const TestTensor got = cpu::Op(id, {}, {x, y});
     for (int64_t i = 0; i < n; ++i) {
       const int64_t value = x.data<int64_t>()[i];
       ASSERT_EQ(got.data<int64_t>()[i],
@@ -128,4 +128,4 @@ TEST(DivisionTest, Fmod) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr size_t kDirect = ~size_t{0};  // used where it lies
@@ -148,4 +148,4 @@ absl::StatusOr<DnnlOp*> CachedDnnlOp(
   return cache.entries.front().second.get();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -25,7 +25,7 @@
 #include "kernels/kernel.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 const dnnl::engine& DnnlEngine();
 // Lets oneDNN use the context's number of threads on the calling thread, or one
@@ -89,6 +89,6 @@ using DnnlKey = absl::InlinedVector<int64_t, 24>;
 absl::StatusOr<DnnlOp*> CachedDnnlOp(
     const DnnlKey& key, absl::FunctionRef<std::unique_ptr<DnnlOp>()> make);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_DNNL_ENGINE_H_

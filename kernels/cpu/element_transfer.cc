@@ -6,12 +6,12 @@
 #include <array>
 #include <type_traits>
 
-#include "kernels/cpu/stored_dispatch.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/element_convert.h"
+#include "kernels/stored_dispatch.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Calls row(view_offset, position, count) for the runs along the innermost
@@ -236,4 +236,4 @@ void ScatterElements(DType contiguous_type, const void* contiguous,
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

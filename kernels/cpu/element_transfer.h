@@ -11,7 +11,7 @@
 
 #include "ops/dtype.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // A view in the order of its dimensions; counts elements.
 struct StridedRuns {
@@ -29,6 +29,6 @@ void ScatterElements(DType contiguous_type, const void* contiguous,
                      DType view_type, void* view, const StridedRuns& runs,
                      int64_t begin, int64_t n);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_ELEMENT_TRANSFER_H_

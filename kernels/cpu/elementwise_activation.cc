@@ -9,13 +9,13 @@
 
 #include "absl/status/status.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Numbers {
@@ -182,4 +182,4 @@ HOLDFAST_CPU_KERNEL(activation_backward) {
   return absl::InternalError("activation_backward of an unknown op");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

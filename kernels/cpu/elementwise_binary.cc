@@ -12,7 +12,7 @@
 #include "kernels/elementwise.h"
 #include "ops/infer.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 absl::Status BinaryError(const Attrs& attrs, absl::Span<const TensorView> in,
@@ -133,4 +133,4 @@ absl::Status RefuseZeroDivisor(const KernelContext& context, const Attrs& attrs,
 HOLDFAST_BINARY_OPS(HOLDFAST_BINARY_KERNEL)
 #undef HOLDFAST_BINARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

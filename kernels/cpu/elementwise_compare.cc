@@ -4,7 +4,7 @@
 #include "kernels/cpu/elementwise_kernel.h"
 #include "kernels/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 #define HOLDFAST_PREDICATE_KERNEL(name, types, expression)                \
   HOLDFAST_CPU_KERNEL(name) {                                             \
@@ -14,4 +14,4 @@ namespace holdfast {
 HOLDFAST_BINARY_PREDICATES(HOLDFAST_PREDICATE_KERNEL)
 #undef HOLDFAST_PREDICATE_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

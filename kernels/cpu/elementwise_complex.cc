@@ -9,7 +9,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T>
@@ -81,4 +81,4 @@ HOLDFAST_CPU_KERNEL(conj) {
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -8,7 +8,7 @@
 
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // abs of a complex view into a real one of the same shape.
 void RunComplexAbs(const KernelContext& context, const TensorView& in,
@@ -18,6 +18,6 @@ void RunComplexAbs(const KernelContext& context, const TensorView& in,
 // `spec` is filled in and must outlive the result.
 TensorView PartsOf(const TensorView& view, TensorSpec* spec);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_ELEMENTWISE_COMPLEX_H_

@@ -11,7 +11,7 @@
 #include "ops/infer.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Calls block(begin, n, loaded); `loaded` is the thread's own, one per input.
@@ -186,4 +186,4 @@ absl::Status RunBinary(const ElementwiseTable<BinaryLoop>& table,
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

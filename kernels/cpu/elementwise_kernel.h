@@ -14,15 +14,15 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "kernels/cpu/division_loop.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/elementwise.h"
 #include "kernels/kernel.h"
 #include "ops/attrs.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 using UnaryLoop = void (*)(const void* a, void* out, int64_t n);
 using BinaryLoop = void (*)(const void* a, const void* b, void* out, int64_t n);
@@ -226,6 +226,6 @@ inline constexpr ElementwiseTable<BinaryLoop> kBinaryTable =
     elementwise_internal::MakeTable<elementwise_internal::BinaryBody, Op,
                                     BinaryLoop>();
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_ELEMENTWISE_KERNEL_H_

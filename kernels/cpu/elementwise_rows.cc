@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Below a vector of float32 the buffer is the faster way; from a block's
@@ -119,4 +119,4 @@ bool RunShortRows(OpId op, DType type, const KernelContext& context,
   return true;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -14,13 +14,13 @@
 #include "ops/dtype.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Runs operand 0 = operand 1 `op` operand 2 of `walk`, all of type `type`;
 // false, with nothing done, if op, type or layout are of another kind.
 bool RunShortRows(OpId op, DType type, const KernelContext& context,
                   const StridedLoop& walk);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_ELEMENTWISE_ROWS_H_

@@ -12,7 +12,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 double Result(OpId op, double a, double b) {
@@ -99,4 +99,4 @@ TEST(ShortRowsTest, InPlaceAndTransposed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -8,12 +8,12 @@
 #include "kernels/cpu/elementwise_kernel.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/scalar_value.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/elementwise.h"
+#include "kernels/scalar_value.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Only moves bits, so that one loop serves all types of a size.
@@ -118,4 +118,4 @@ HOLDFAST_CPU_KERNEL(clamp) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -11,7 +11,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -105,4 +105,4 @@ TEST(ClampTest, LargeStridedInPlace) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -5,7 +5,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/elementwise_kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename Op>
@@ -36,4 +36,4 @@ HOLDFAST_SPECIAL_BINARY_OPS(HOLDFAST_BINARY_KERNEL)
 #undef HOLDFAST_UNARY_KERNEL
 #undef HOLDFAST_BINARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

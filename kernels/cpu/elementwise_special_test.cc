@@ -10,7 +10,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -84,4 +84,4 @@ TEST(Atan2Test, WithinFourUlpsInEveryQuadrant) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

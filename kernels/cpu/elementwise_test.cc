@@ -14,7 +14,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -584,4 +584,4 @@ TEST(BinaryTest, AnyNonzeroByteIsTrue) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

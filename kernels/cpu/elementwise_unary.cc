@@ -5,7 +5,7 @@
 #include "kernels/cpu/elementwise_kernel.h"
 #include "kernels/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename Op>
@@ -29,4 +29,4 @@ HOLDFAST_UNARY_OPS(HOLDFAST_UNARY_KERNEL)
 HOLDFAST_UNARY_PREDICATES(HOLDFAST_UNARY_KERNEL)
 #undef HOLDFAST_UNARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/vectorised.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 template <typename T, bool kMax>
 struct ExtremeRow {
@@ -77,6 +77,6 @@ struct ExtremeRow {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_EXTREME_ROW_H_

@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/fftw.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T>
@@ -176,4 +176,4 @@ HOLDFAST_CPU_KERNEL(fft_c2r) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -15,7 +15,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 using Numbers = std::vector<std::complex<double>>;
@@ -140,4 +140,4 @@ TEST(FftTest, ThreadsDoNotChangeBits) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

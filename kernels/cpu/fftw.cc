@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // From fftw3.h, whose licence this file does not share.
@@ -166,4 +166,4 @@ void FftwPlan<T>::Run(void* in, void* out) const {
 template class FftwPlan<float>;
 template class FftwPlan<double>;
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

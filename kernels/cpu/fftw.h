@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/fft.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // One dimension of a transform or of a loop over transforms: its size and
 // element strides (fftw_iodim64).
@@ -49,6 +49,6 @@ class FftwPlan {
   std::shared_ptr<void> plan_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_FFTW_H_

@@ -12,7 +12,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Depth of the blocks that k is cut into: a panel then fits in L1 or L2.
@@ -323,4 +323,4 @@ HOLDFAST_GEMM(uint32_t);
 HOLDFAST_GEMM(uint64_t);
 #undef HOLDFAST_GEMM
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

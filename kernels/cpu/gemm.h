@@ -13,7 +13,7 @@
 
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // c[i][j] = sum over p of a[i][p] * b[p][j], plus bias[j] if there is one, plus
 // c[i][j] if `accumulate`. Element strides may have any value; c's columns are
@@ -60,6 +60,6 @@ class SingleThread : public KernelContext {
   void* Scratch(size_t) override { return nullptr; }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_GEMM_H_

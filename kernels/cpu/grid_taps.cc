@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/grid_position.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr int64_t kBlock = 128;  // points at a time
@@ -110,4 +110,4 @@ HOLDFAST_CPU_KERNEL(grid_taps) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/histogram_bins.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T>
@@ -85,4 +85,4 @@ HOLDFAST_CPU_KERNEL(histogram) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

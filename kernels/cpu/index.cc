@@ -15,13 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/index_rows.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 absl::StatusOr<int> IndexedDim(const Attrs& attrs, const TensorSpec& data) {
@@ -318,4 +318,4 @@ HOLDFAST_CPU_KERNEL(index_add) {
                           index_strides, inputs[2], source.strides, outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

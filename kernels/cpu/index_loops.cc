@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 IndexLoops MakeIndexLoops(absl::Span<const int64_t> shape, int dim,
                           const TensorSpec& data,
@@ -51,4 +51,4 @@ absl::Status FirstBadIndex::ToStatus(const Attrs& attrs, int dim,
       " is out of bounds for dimension ", dim, " with size ", size, "."));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

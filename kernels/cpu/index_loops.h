@@ -20,7 +20,7 @@
 #include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 struct IndexLoops {
   Dims shape;               // never empty: one element becomes [1]
@@ -103,6 +103,6 @@ void ForEachIndexRow(const KernelContext& context, IndexLoops loops,
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_INDEX_LOOPS_H_

@@ -13,12 +13,12 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/index_loops.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 HOLDFAST_INLINE bool InRange(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
@@ -190,6 +190,6 @@ absl::Status Scatter(KernelContext& context, const Attrs& attrs, int dim,
   return bad.ToStatus(attrs, dim, loops.data_size);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_INDEX_ROWS_H_

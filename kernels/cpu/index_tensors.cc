@@ -19,7 +19,7 @@
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/strided_cursor.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // How a tensor is indexed: `dims` of `data` by `indices`, which broadcast to
@@ -431,4 +431,4 @@ HOLDFAST_CPU_KERNEL(index_put) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

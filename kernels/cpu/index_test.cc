@@ -8,7 +8,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 const DType kTypes[] = {DType::kBool,  DType::kUInt8,   DType::kInt32,
@@ -262,4 +262,4 @@ TEST(IndexTest, ResultsDoNotDependOnThreads) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/dtype.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 struct Item16 {
   uint64_t low, high;
@@ -38,6 +38,6 @@ absl::Status DispatchItem(DType dtype, F&& fn) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_ITEM_DISPATCH_H_

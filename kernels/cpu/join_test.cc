@@ -8,7 +8,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 const DType kTypes[] = {DType::kBool, DType::kUInt8, DType::kInt64,
@@ -202,4 +202,4 @@ TEST(RearrangeTest, TrianglesEveryLayoutAndDiagonal) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -9,7 +9,7 @@
 
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 #define OP(name, signature, infer, flags, since, doc)                         \
   absl::Status Cpu_##name(KernelContext& context, const Attrs& attrs,         \
@@ -21,6 +21,6 @@ namespace holdfast {
 #include "ops/ops.def"
 #undef OP
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_KERNEL_SYMBOLS_H_

@@ -10,7 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/sort_items.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 HOLDFAST_CPU_KERNEL(lexsort) {
   const TensorView& in = inputs[0];
@@ -49,4 +49,4 @@ HOLDFAST_CPU_KERNEL(lexsort) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -5,11 +5,11 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // LAPACK has the real and the imaginary part of a conjugate pair of vectors in
@@ -77,4 +77,4 @@ HOLDFAST_CPU_KERNEL(linalg_eig) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -6,12 +6,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/pade.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T>
@@ -137,4 +137,4 @@ HOLDFAST_CPU_KERNEL(linalg_matrix_exp) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -9,12 +9,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 double Cubed(int64_t n) { return static_cast<double>(n) * n * n; }
@@ -215,4 +215,4 @@ HOLDFAST_CPU_KERNEL(linalg_solve_triangular) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/matrix_batch.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 double Cost(int64_t m, int64_t n) {
@@ -245,4 +245,4 @@ HOLDFAST_CPU_KERNEL(linalg_pinv) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

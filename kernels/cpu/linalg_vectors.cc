@@ -7,12 +7,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // `view`, repeated to `shape` and contiguous.
@@ -178,4 +178,4 @@ HOLDFAST_CPU_KERNEL(linalg_cdist) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

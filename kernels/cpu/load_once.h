@@ -9,13 +9,13 @@
 #ifndef HOLDFAST_KERNELS_CPU_LOAD_ONCE_H_
 #define HOLDFAST_KERNELS_CPU_LOAD_ONCE_H_
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 template <typename T>
 inline T LoadOnce(const T* p) {
   return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_LOAD_ONCE_H_

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 enum class Reduction { kNone, kMean, kSum };
@@ -166,4 +166,4 @@ HOLDFAST_CPU_KERNEL(nll_loss_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

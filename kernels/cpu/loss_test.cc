@@ -7,7 +7,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 AttrList Options(const std::string& reduction, int64_t ignore_index = -100) {
@@ -133,4 +133,4 @@ TEST(NllLossTest, EmptyBatch) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -16,7 +16,7 @@
 #include "kernels/cpu/mask_scan.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 absl::Status NoScratch() {
@@ -307,4 +307,4 @@ HOLDFAST_CPU_KERNEL(mask_put) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -14,12 +14,12 @@
 
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 struct MaskScan {
   static constexpr int64_t kChunk = 16384;
@@ -117,6 +117,6 @@ void ForEachTrue(const KernelContext& context, const MaskScan& scan, F&& fn) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_MASK_SCAN_H_

@@ -7,7 +7,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 TEST(MaskTest, ThreadsDoNotMatter) {
@@ -102,4 +102,4 @@ TEST(IndexTensorsTest, ThreadsDoNotMatter) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -13,15 +13,16 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dnnl_engine.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/linear.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/tiled_lapack.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/products.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Of a batch, products of no more multiplications are done on one thread each.
@@ -295,10 +296,15 @@ HOLDFAST_CPU_KERNEL(matmul) {
   return DispatchProducts(context, p, inputs[0], inputs[1], {}, outputs[0]);
 }
 
-HOLDFAST_CPU_KERNEL(linear) {
-  const Products p = LinearProducts(*inputs[0].spec, *inputs[1].spec);
-  return DispatchProducts(context, p, inputs[0], inputs[1], inputs[2],
-                          outputs[0]);
+absl::Status Linear(KernelContext& context, const TensorView& input,
+                    const TensorView& weight, const TensorView& bias,
+                    const TensorView& output) {
+  const Products p = LinearProducts(*input.spec, *weight.spec);
+  return DispatchProducts(context, p, input, weight, bias, output);
 }
 
-}  // namespace holdfast
+HOLDFAST_CPU_KERNEL(linear) {
+  return Linear(context, inputs[0], inputs[1], inputs[2], outputs[0]);
+}
+
+}  // namespace holdfast::cpu

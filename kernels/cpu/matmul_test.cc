@@ -7,7 +7,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 const DType kTypes[] = {DType::kUInt8, DType::kInt32, DType::kInt64,
@@ -265,4 +265,4 @@ TEST(GemmTest, AccumulatesAndAddsBiasOverSeveralBlocks) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

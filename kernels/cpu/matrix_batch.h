@@ -15,12 +15,12 @@
 #include <limits>
 
 #include "absl/status/status.h"
-#include "kernels/cpu/lapack.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
+#include "kernels/lapack.h"
 #include "kernels/linalg.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // The largest number of elements LAPACK wants as work space, from its answer
 // to a query, which a float cannot hold exactly.
@@ -96,6 +96,6 @@ bool AllFinite(const T* a, int64_t n) {
   return sum == T(0);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_MATRIX_BATCH_H_

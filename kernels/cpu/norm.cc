@@ -11,13 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/norm_sums.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Layout {
@@ -281,4 +281,4 @@ HOLDFAST_CPU_KERNEL(group_norm_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -13,7 +13,7 @@
 
 #include "kernels/cpu/vectorised.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Two 512-bit registers.
 template <typename T>
@@ -92,6 +92,6 @@ struct NormGradBody {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_NORM_SUMS_H_

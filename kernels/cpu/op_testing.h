@@ -20,7 +20,7 @@
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 using AttrList = std::vector<std::pair<std::string, AttrValue>>;
 
@@ -166,6 +166,6 @@ inline void ExpectSameBits(const TestTensor& a, const TestTensor& b) {
   EXPECT_EQ(0, std::memcmp(a.view().data, b.view().data, a.spec().nbytes()));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_OP_TESTING_H_

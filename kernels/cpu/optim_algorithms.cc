@@ -7,7 +7,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/optim_steps.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename Algorithm, typename T>
@@ -90,4 +90,4 @@ HOLDFAST_CPU_KERNEL(optimizer_step) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Calls block(views, walk, begin, n) for blocks of at most kBlock elements of
 // every parameter; `views` are the parameter's entry of each list.
@@ -67,6 +67,6 @@ struct Updated {
   BlockBuffer buffer;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_OPTIM_BLOCKS_H_

@@ -11,7 +11,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Parameters of several sizes; the second is transposed, the third empty.
@@ -221,4 +221,4 @@ TEST(OptimizerThreadsTest, NoDecayNoProduct) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -14,7 +14,7 @@
 
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Calls fn(begin, end) for disjoint ranges that cover [0, n), inline when n is
 // at most `grain` or one thread is granted. A range starts at a multiple of
@@ -46,6 +46,6 @@ inline void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
   fn(int64_t{0}, n);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_PARALLEL_H_

@@ -15,7 +15,7 @@
 #include "kernels/cpu/dnnl_engine.h"
 #include "kernels/cpu/gemm.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // A factor: rows of adjacent elements `ld` apart, or the transpose of that.
 template <typename T>
@@ -66,6 +66,6 @@ struct PlainProduct {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_PLAIN_PRODUCT_H_

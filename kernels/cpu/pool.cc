@@ -10,17 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/index_loops.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/cpu/window_rows.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/pool_plane.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // A later NaN takes the place of an earlier one, as in PyTorch.
@@ -226,4 +226,4 @@ HOLDFAST_CPU_KERNEL(max_pool2d_gather) {
   return s.ok() ? BadPoolIndex(attrs, bad, plane) : s;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/pool_plane.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Window i of an axis spans [Begin(i), Begin's ceiling of i + 1).
@@ -74,4 +74,4 @@ HOLDFAST_CPU_KERNEL(adaptive_max_pool2d) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

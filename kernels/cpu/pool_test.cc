@@ -8,7 +8,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -234,4 +234,4 @@ TEST(PoolTest, HugeWindowsCostWhatTheImageCosts) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -12,7 +12,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/philox.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr int kCounters = 16;  // generated side by side
@@ -258,4 +258,4 @@ void IntegerBlock(const PhiloxState& philox, int64_t begin, int64_t n,
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

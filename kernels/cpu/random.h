@@ -12,7 +12,7 @@
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Words of a block of kBlock elements, up to two each.
 struct alignas(64) RandomWords {
@@ -38,6 +38,6 @@ void NormalBlock(const PhiloxState& philox, int64_t begin, int64_t n,
 void IntegerBlock(const PhiloxState& philox, int64_t begin, int64_t n,
                   uint64_t range, uint64_t* out);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_RANDOM_H_

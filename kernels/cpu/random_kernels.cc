@@ -7,16 +7,16 @@
 #include <utility>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/philox.h"
 #include "kernels/poisson.h"
 #include "ops/infer.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr int64_t kRandomGrain = 16384;  // costlier than a plain element
@@ -304,4 +304,4 @@ HOLDFAST_CPU_KERNEL(dropout) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

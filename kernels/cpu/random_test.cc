@@ -17,7 +17,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Random123's kat_vectors for philox4x32 with 10 rounds.
@@ -304,4 +304,4 @@ TEST(DropoutTest, KeepsScalesAndMarks) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

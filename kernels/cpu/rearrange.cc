@@ -12,7 +12,7 @@
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/vectorised.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename U>
@@ -114,4 +114,4 @@ HOLDFAST_CPU_KERNEL(triu) {
   return Triangle<false>(context, attrs, inputs[0], outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

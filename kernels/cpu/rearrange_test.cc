@@ -5,7 +5,7 @@
 #include "kernels/cpu/op_testing.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 TEST(FlipTest, LongRowsOfEverySize) {
@@ -30,4 +30,4 @@ TEST(FlipTest, LongRowsOfEverySize) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -12,19 +12,18 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/cpu/linear.h"
 #include "kernels/cpu/load_once.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/plain_product.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/recurrent_cells.h"
 #include "kernels/recurrent_steps.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
-
-HOLDFAST_CPU_KERNEL(linear);  // kernels/cpu/matmul.cc
+namespace holdfast::cpu {
 
 namespace {
 
@@ -104,18 +103,15 @@ template <typename T>
 absl::Status InputGates(KernelContext& context, const RecurrentSteps& s,
                         const TensorView& input, const TensorView& weight,
                         const T* bias, T* gates) {
-  static const Attrs attrs(&GetOp(OpId::linear));
   constexpr DType kType = kDTypeOf<T>;
   Dims shape(input.spec->shape.begin(), input.spec->shape.end());
   shape.back() = s.width();
   const TensorSpec bias_spec = ContiguousSpec(kType, {s.width()});
   const TensorSpec gates_spec = ContiguousSpec(kType, shape);
-  const TensorView inputs[] = {
-      input, weight,
+  const TensorView bias_view =
       bias == nullptr ? TensorView()
-                      : TensorView{const_cast<T*>(bias), &bias_spec}};
-  const TensorView output{gates, &gates_spec};
-  return Cpu_linear(context, attrs, inputs, {&output, 1});
+                      : TensorView{const_cast<T*>(bias), &bias_spec};
+  return Linear(context, input, weight, bias_view, {gates, &gates_spec});
 }
 
 // Where forward puts what it saves, and what it needs meanwhile.
@@ -345,4 +341,4 @@ HOLDFAST_CPU_KERNEL(rnn_layer_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

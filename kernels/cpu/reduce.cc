@@ -12,7 +12,7 @@
 #include "kernels/cpu/reducers.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 absl::Span<const int64_t> DimsAttr(const Attrs& attrs) {
@@ -226,4 +226,4 @@ HOLDFAST_CPU_KERNEL(any) {
   return Truths<false>(context, attrs, inputs[0], outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -9,7 +9,7 @@
 #include "kernels/cpu/reducers.h"
 #include "kernels/cpu/strided_cursor.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // True when b, found after a, takes its place.
@@ -209,4 +209,4 @@ HOLDFAST_CPU_KERNEL(argmin) {
   return Arg<false>(context, attrs, inputs[0], outputs[0].as<int64_t>());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -8,7 +8,7 @@
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Moments {
@@ -154,4 +154,4 @@ HOLDFAST_CPU_KERNEL(var_mean) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

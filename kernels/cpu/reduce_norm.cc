@@ -8,7 +8,7 @@
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Square {
@@ -119,4 +119,4 @@ HOLDFAST_CPU_KERNEL(vector_norm) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Loop {
@@ -76,4 +76,4 @@ absl::Status MakeReducePlan(const TensorSpec& input,
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

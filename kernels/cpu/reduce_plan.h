@@ -17,14 +17,14 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Results computed together; the inner loops keep this many partials in L1.
 inline constexpr int64_t kReduceTile = 256;
@@ -218,6 +218,6 @@ absl::Status Reduce(
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_REDUCE_PLAN_H_

@@ -8,7 +8,7 @@
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T>
@@ -144,4 +144,4 @@ HOLDFAST_CPU_KERNEL(prod) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -12,7 +12,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -352,4 +352,4 @@ TEST(ReduceTest, ScratchShortageIsAnError) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

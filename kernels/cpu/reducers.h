@@ -13,12 +13,12 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/extreme_row.h"
 #include "kernels/cpu/vector_lanes.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Columns in terms of One and Combine: as many columns at a time as fit in
 // registers, down a few rows that lie close together.
@@ -414,6 +414,6 @@ struct Truth {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_REDUCERS_H_

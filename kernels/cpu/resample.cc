@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/resample_axis.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // One row along w.
@@ -249,4 +249,4 @@ HOLDFAST_CPU_KERNEL(resample2d_backward) {
   return RunResample(context, attrs, inputs[0], outputs[0], /*adjoint=*/true);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Floats run in double; integers modulo 2^64; bool as "or" and "and".
@@ -216,4 +216,4 @@ HOLDFAST_CPU_KERNEL(linear_scan) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -16,7 +16,7 @@
 #include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // A contiguous tensor seen as [outer, n, inner]; runs go along n.
 struct ScanShape {
@@ -60,6 +60,6 @@ void ForEachScan(const KernelContext& context, const ScanShape& shape, F&& fn) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_SCAN_H_

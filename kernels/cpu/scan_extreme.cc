@@ -6,11 +6,11 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/scan.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 template <typename T, bool kMax>
@@ -80,4 +80,4 @@ HOLDFAST_CPU_KERNEL(cummin) {
   return Extremes<false>(context, attrs, inputs[0], outputs);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -5,10 +5,10 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // The number of boundaries below x (or not above it, to the right). Always in
@@ -70,4 +70,4 @@ HOLDFAST_CPU_KERNEL(searchsorted) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

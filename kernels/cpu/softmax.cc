@@ -10,14 +10,14 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/softmax_row.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/fast_exp.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // A tile of columns.
@@ -321,4 +321,4 @@ HOLDFAST_CPU_KERNEL(log_softmax_backward) {
   return SoftmaxBackward<true>(context, attrs, inputs, outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

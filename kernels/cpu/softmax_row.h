@@ -12,7 +12,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/fast_exp.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Two 512-bit registers: loops over one are unrolled before they could be
 // vectorised.
@@ -92,6 +92,6 @@ HOLDFAST_INLINE T ExpRow(const T* in, int64_t n, T max, T* out) {
   return Fold(lanes, [](T a, T b) HOLDFAST_INLINE_LAMBDA { return a + b; });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_SOFTMAX_ROW_H_

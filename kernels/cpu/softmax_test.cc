@@ -9,7 +9,7 @@
 #include "kernels/fast_exp.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -172,4 +172,4 @@ TEST(FastExpTest, AgreesWithTheLibrary) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cpu

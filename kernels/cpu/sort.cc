@@ -5,7 +5,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/sort_rows.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 absl::Status MakeRowLayout(const TensorSpec& input, int64_t dim,
                            const TensorSpec& output, RowLayout* layout) {
@@ -325,4 +325,4 @@ HOLDFAST_CPU_KERNEL(mode) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/parallel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Below this many items comparing is faster than clearing counters.
@@ -170,4 +170,4 @@ LargeItem SelectItem(LargeItem* items, int64_t n, int64_t k) {
   return Select(items, n, k);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

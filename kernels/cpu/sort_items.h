@@ -16,11 +16,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 template <typename T>
 using SortKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -117,6 +117,6 @@ void SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
 SmallItem SelectItem(SmallItem* items, int64_t n, int64_t k);
 LargeItem SelectItem(LargeItem* items, int64_t n, int64_t k);
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_SORT_ITEMS_H_

@@ -19,7 +19,7 @@
 #include "kernels/kernel.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 struct RowLayout {
   Dims shape, strides, out_strides;  // of the dimensions that count rows
@@ -112,6 +112,6 @@ void EncodeItems(KernelContext* context, const T* p, int64_t stride, int64_t n,
   ParallelFor(*context, n, 16384, encode);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_SORT_ROWS_H_

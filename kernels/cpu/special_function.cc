@@ -9,11 +9,11 @@
 
 #include "kernels/bessel.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/strided_loop.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 using Function = double (*)(double);
@@ -52,4 +52,4 @@ HOLDFAST_CPU_KERNEL(special_function) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 template <int N>
 class StridedCursor {
@@ -53,6 +53,6 @@ class StridedCursor {
   std::array<int64_t, N> offset_ = {};
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_STRIDED_CURSOR_H_

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/element_transfer.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 StridedLoop::StridedLoop(absl::Span<const TensorView> views, Order order) {
   const int count = static_cast<int>(views.size());
@@ -158,4 +158,4 @@ void StridedLoop::Store(int k, DType dtype, int64_t begin, int64_t n,
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

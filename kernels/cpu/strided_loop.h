@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // Elements per block: buffers for a few operands fit the first-level cache.
 inline constexpr int64_t kBlock = 1024;
@@ -127,6 +127,6 @@ class StridedLoop {
   Operand operands_[kMaxLoopOperands];
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_STRIDED_LOOP_H_

@@ -16,14 +16,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/kernel_symbols.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
 #include "ops/attrs.h"
 #include "ops/infer.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 class TestContext : public KernelContext {
  public:
@@ -174,6 +174,6 @@ inline absl::StatusOr<std::vector<TestTensor>> RunOp(
   return outputs;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_TEST_CONTEXT_H_

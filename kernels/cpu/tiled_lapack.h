@@ -13,11 +13,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/cpu/lapack.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
+#include "kernels/lapack.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace tiled {
 
 inline constexpr int kPanel = 64;   // columns factored by one thread
@@ -207,6 +207,6 @@ class Qr {
 };
 
 }  // namespace tiled
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_TILED_LAPACK_H_

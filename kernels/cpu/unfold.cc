@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/item_dispatch.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/window_axis.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 struct Windows {
@@ -126,4 +126,4 @@ HOLDFAST_CPU_KERNEL(col2im) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -17,7 +17,7 @@
 #include "kernels/cpu/sort_rows.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // What the first step finds. In scratch memory; nothing in it needs destroying.
@@ -247,4 +247,4 @@ HOLDFAST_CPU_KERNEL(unique) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

@@ -16,7 +16,7 @@
 
 #include "kernels/cpu/vectorised.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // How vectors, and at the end numbers, take in others.
 struct AddLanes {
@@ -154,6 +154,6 @@ struct VectorLanes {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_VECTOR_LANES_H_

@@ -19,7 +19,7 @@
 // For lambdas: [&](int i) HOLDFAST_INLINE_LAMBDA { ... }.
 #define HOLDFAST_INLINE_LAMBDA __attribute__((always_inline))
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 enum class SimdLevel { kBaseline, kAvx2, kAvx512 };
 
@@ -66,6 +66,6 @@ inline auto Vectorised(Args... args) {
   return RunBaseline<Body, Args...>(args...);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_VECTORISED_H_

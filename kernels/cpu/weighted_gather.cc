@@ -13,13 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cpu/index_loops.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorised.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 namespace {
 
 // Columns at a time: a block's index and weights stay in cache for every
@@ -277,4 +277,4 @@ HOLDFAST_CPU_KERNEL(weighted_gather_backward_weight) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu

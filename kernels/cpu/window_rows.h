@@ -13,7 +13,7 @@
 #include "kernels/cpu/vectorised.h"
 #include "kernels/window_axis.h"
 
-namespace holdfast {
+namespace holdfast::cpu {
 
 // 256 bits: images are small, and rows of 14 or 7 windows must not end up in
 // scalar tails.
@@ -57,6 +57,6 @@ HOLDFAST_INLINE void ForEachWindow(const WindowAxis& w, bool chunks,
   for (int64_t j = end; j < w.out; ++j) one(j);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_WINDOW_ROWS_H_

@@ -14,7 +14,7 @@
 #include "kernels/elementwise.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 HOLDFAST_HD void AtomicMin(uint64_t* to, uint64_t value) {
 #if defined(__CUDA_ARCH__)
@@ -96,6 +96,6 @@ HOLDFAST_HD void AtomicAdd(T* to, T value) {
 #endif
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_ATOMICS_H_

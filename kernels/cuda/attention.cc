@@ -20,7 +20,7 @@
 #include "kernels/cuda/attention_by_dnn.h"
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kScoreBytes = int64_t{256} << 20;  // of one matrix per head
@@ -376,4 +376,4 @@ HOLDFAST_CUDA_KERNEL(attention_backward) {
                              });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

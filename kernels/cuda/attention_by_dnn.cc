@@ -11,7 +11,7 @@
 #include "kernels/cuda/dnn_plans.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 bool IsAligned(const void* data) {
@@ -164,4 +164,4 @@ bool AttentionBackwardByDnn(KernelContext& context, const AttentionShape& a,
                  {P::kQuerySums, query_sums}});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

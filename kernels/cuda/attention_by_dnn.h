@@ -10,7 +10,7 @@
 #include "kernels/attention_shape.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // The ops' inputs and outputs. False where cuDNN is missing or has no plan:
 // then nothing was done. REQUIRES: on a device.
@@ -21,6 +21,6 @@ bool AttentionBackwardByDnn(KernelContext& context, const AttentionShape& a,
                             absl::Span<const TensorView> inputs,
                             absl::Span<const TensorView> outputs);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_ATTENTION_BY_DNN_H_

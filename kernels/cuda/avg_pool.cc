@@ -14,7 +14,7 @@
 #include "kernels/cuda/packs.h"
 #include "kernels/cuda/pool_windows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Whether all windows of an axis count the same elements: none hangs over what
@@ -294,4 +294,4 @@ HOLDFAST_CUDA_KERNEL(avg_pool2d_backward) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -13,7 +13,7 @@
 #include "kernels/cuda/norm_sums.h"
 #include "kernels/cuda/plane_sums.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 PlaneLayout LayoutOf(const TensorSpec& spec) {
@@ -170,4 +170,4 @@ HOLDFAST_CUDA_KERNEL(batch_norm_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -16,7 +16,7 @@
 #include "kernels/cuda/launch.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // as cuBLAS on Hopper
@@ -389,4 +389,4 @@ absl::Status BlasProductWithBias(KernelContext& context, const Products& p,
   return RunBatches(context, p, a, b, {false, bias.data}, out);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

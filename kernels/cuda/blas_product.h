@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/products.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // out = a b, or out + a b with `add`. Floats and complex numbers of one type;
 // operands that BLAS cannot take as they lie are copied first.
@@ -25,6 +25,6 @@ absl::Status BlasProductWithBias(KernelContext& context, const Products& p,
                                  const TensorView& a, const TensorView& b,
                                  const TensorView& bias, const TensorView& out);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_BLAS_PRODUCT_H_

@@ -16,7 +16,7 @@
 #include "kernels/cuda/packs.h"
 #include "kernels/cuda/plane_sums.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // A channel's; one load for float.
 template <typename T>
@@ -171,6 +171,6 @@ absl::Status ApplyTerms(KernelContext& context, const PlaneLayout& l,
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CHANNEL_TERMS_H_

@@ -18,7 +18,7 @@
 #include "kernels/cuda/launch.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 #ifdef __CUDACC__
 inline constexpr bool kDoubtsKnown = false;
@@ -86,6 +86,6 @@ absl::StatusOr<T> ReadElement(KernelContext& context, const T* device) {
   return value;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CHECK_H_

@@ -11,7 +11,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/windows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // [planes, taps, columns] from [planes, plane]; what is outside is 0.
 template <typename Bits>
@@ -45,6 +45,6 @@ absl::Status FoldPlanes(KernelContext& context, const Windows& w,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_COLUMNS_H_

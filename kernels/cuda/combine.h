@@ -8,7 +8,7 @@
 
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Passes over NaN, which reaches a softmax through the sum.
 struct LargerOf {
@@ -25,6 +25,6 @@ struct SumTwo {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_COMBINE_H_

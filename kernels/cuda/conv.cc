@@ -18,7 +18,7 @@
 #include "kernels/cuda/dnn_plans.h"
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kColumnBytes = int64_t{256} << 20;  // of unfolded windows
@@ -301,4 +301,4 @@ HOLDFAST_CONV_KERNEL(conv2d_backward_weight, BackwardWeight)
 HOLDFAST_CONV_KERNEL(conv3d_backward_weight, BackwardWeight)
 #undef HOLDFAST_CONV_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/windows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct ConvShape {
   int axes = 2;  // 2 or 3: the last ones of `windows`
@@ -31,6 +31,6 @@ struct ConvTensors {
   void* y = nullptr;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CONV_SHAPE_H_

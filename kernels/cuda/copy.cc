@@ -11,7 +11,7 @@
 #include "kernels/cuda/tiles.h"
 #include "kernels/cuda/typed_map.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The walk of a copy or a fill: `to` first.
@@ -161,4 +161,4 @@ HOLDFAST_CUDA_KERNEL(fill) {
   return CudaFill(context, attrs.Get(0), inputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

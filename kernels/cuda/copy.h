@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // to[i] = from[i], converted and broadcast to to's shape. The two do not
 // overlap, or are the same view.
@@ -61,6 +61,6 @@ inline TensorView AtOffset(const TensorView& view, int64_t elements,
       &spec};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_COPY_H_

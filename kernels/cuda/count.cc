@@ -14,7 +14,7 @@
 #include "kernels/cuda/lanes.h"
 #include "kernels/cuda/reduce.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 struct Range {
@@ -106,4 +106,4 @@ HOLDFAST_CUDA_KERNEL(bincount) {
   return s.ok() && sums.data != out.data ? CudaCopy(context, sums, out) : s;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

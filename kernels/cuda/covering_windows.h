@@ -14,7 +14,7 @@
 #include "kernels/cuda/pool_windows.h"
 #include "kernels/window_axis.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Windows of an axis that a place may be in.
 inline int64_t MostCovering(const WindowAxis& a) {
@@ -62,6 +62,6 @@ struct Covering {
   HOLDFAST_HD Place End(Place place) const { return Last(place).window + 1; }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_COVERING_WINDOWS_H_

@@ -5,7 +5,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // start + i * step, not a running sum: exact for integers, and rounded once
@@ -63,4 +63,4 @@ HOLDFAST_CUDA_KERNEL(eye) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

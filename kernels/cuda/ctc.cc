@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/ctc_states.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/group.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // [batch, longest + 2] of int64: a sample's input length, target length and
@@ -327,4 +327,4 @@ HOLDFAST_CUDA_KERNEL(ctc_loss_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

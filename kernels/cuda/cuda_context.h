@@ -18,8 +18,11 @@
 
 namespace holdfast {
 
+class Device;  // kernels/device.h
+
+namespace cuda {
+
 class CudaLibraries;  // kernels/cuda/cuda_libraries.h
-class Device;         // kernels/device.h
 
 class CudaContext : public KernelContext {
  public:
@@ -67,6 +70,7 @@ T* ScratchOf(KernelContext& context, int64_t n) {
   return static_cast<T*>(context.Scratch(n > 0 ? n * sizeof(T) : 1));
 }
 
+}  // namespace cuda
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_CONTEXT_H_

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda_device.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -15,7 +16,7 @@
 #include "kernels/kernel_table.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int kPointBits = 40;  // of a point's number; above it the stream
@@ -89,6 +90,10 @@ class CudaMemory final : public DeviceMemory {
     device_->Use();
     cudaFree(segment.base);
   }
+  // CUDA gives a process back what it freed, as it was.
+  absl::Status Clear(const MemorySegment& segment, StreamId) override {
+    return device_->Clear(segment.base, segment.bytes);
+  }
   absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
     device_->Use();
     return ExportHandle(segment);
@@ -103,7 +108,7 @@ class CudaMemory final : public DeviceMemory {
 
  private:
   CudaDevice* const device_;
-  uint64_t next_id_ = 1;
+  std::atomic<uint64_t> next_id_{1};
 };
 
 }  // namespace
@@ -217,6 +222,16 @@ void CudaDevice::DestroyStream(StreamId stream) {
 
 void CudaDevice::SetNumerics(StreamId stream, const Numerics& numerics) {
   Find(stream)->numerics = numerics;
+}
+
+absl::Status CudaDevice::Clear(void* base, size_t bytes) {
+  Use();
+  // On no session's stream, and done before anybody has the memory: who uses it
+  // first need not be the stream that it was allocated for.
+  absl::Status status =
+      CudaStatus(cudaMemsetAsync(base, 0, bytes, nullptr), "memset");
+  if (!status.ok()) return status;
+  return CudaStatus(cudaStreamSynchronize(nullptr), "memset");
 }
 
 std::shared_ptr<CudaStream> CudaDevice::Find(StreamId stream) {
@@ -440,4 +455,4 @@ absl::Status CudaDevice::Synchronize(StreamId stream) {
   return Find(stream)->Synchronize();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -20,7 +20,7 @@
 #include "kernels/device_plugin.h"
 #include "kernels/recorder.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class CudaDevice final : public Device, public Recorder {
  public:
@@ -92,6 +92,8 @@ class CudaDevice final : public Device, public Recorder {
 
   // Makes the device the calling thread's. CUDA keeps one per thread.
   void Use() const { cudaSetDevice(index_); }
+  // Zeros, before it returns; any thread.
+  absl::Status Clear(void* base, size_t bytes);
 
  private:
   CudaDevice(const DeviceOptions& options, std::string description,
@@ -119,6 +121,6 @@ class CudaDevice final : public Device, public Recorder {
   std::map<StreamId, std::shared_ptr<CudaStream>> streams_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_DEVICE_H_

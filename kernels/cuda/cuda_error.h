@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Errors that destroy the process's state on the GPU: whatever is asked of it
 // afterwards, in any stream, fails with the same one.
@@ -46,6 +46,6 @@ inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
                                             : absl::InternalError(text);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_ERROR_H_

@@ -12,9 +12,10 @@
 #include "kernels/widened.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Weak: a row whose function is not there yet links, and reads as null.
+// tools/check_symbols.py then tells it, as a symbol that the library lacks.
 #define OP(name, signature, infer, flags, since, doc)                  \
   __attribute__((weak))                                                \
   absl::Status Cuda_##name(KernelContext& context, const Attrs& attrs, \
@@ -26,14 +27,33 @@ namespace holdfast {
 #include "ops/ops.def"
 #undef OP
 
+namespace {
+
+// Refers to the functions that an op needs, and to no others: the lambda's body
+// is instantiated only where its function is wanted.
+template <bool kWanted, typename Fn, typename F>
+constexpr Fn Pick(F pick) {
+  if constexpr (kWanted) {
+    return pick(0);
+  } else {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
 const KernelTable& CudaKernels() {
   static const KernelTable table = {{
-#define OP(name, signature, infer, flags, since, doc) &Cuda_##name,
+#define OP(name, signature, infer, flags, since, doc) \
+  Pick<((flags)&kView) == 0, KernelFn>(               \
+      [](auto) -> KernelFn { return &Cuda_##name; }),
 #include "ops/ops.def"
 #undef OP
                                     },
                                     {
-#define OP(name, signature, infer, flags, since, doc) &Cuda_##name##_sizes,
+#define OP(name, signature, infer, flags, since, doc) \
+  Pick<((flags)&kUnknownSizes) != 0, SizesFn>(        \
+      [](auto) -> SizesFn { return &Cuda_##name##_sizes; }),
 #include "ops/ops.def"
 #undef OP
                                     }};
@@ -117,21 +137,22 @@ bool HasNarrowInteger(absl::Span<const TensorView> views) {
   });
 }
 
-bool IsMissing(const OpSchema& op) {
-  if (op.has(kView)) return false;
+bool IsMissing(OpId op, uint32_t flags) {
+  if ((flags & kView) != 0) return false;
   const KernelTable& table = CudaKernels();
-  const int id = static_cast<int>(op.id);
+  const int id = static_cast<int>(op);
   return table.kernels[id] == nullptr ||
-         (op.has_any(kUnknownSizes) && table.sizes[id] == nullptr);
+         ((flags & kUnknownSizes) != 0 && table.sizes[id] == nullptr);
 }
 
 }  // namespace
 
 std::vector<std::string> MissingCudaOps() {
   std::vector<std::string> missing;
-  for (const OpSchema& op : AllOps()) {
-    if (IsMissing(op)) missing.push_back(op.name);
-  }
+#define OP(name, signature, infer, flags, since, doc) \
+  if (IsMissing(OpId::name, flags)) missing.push_back(#name);
+#include "ops/ops.def"
+#undef OP
   return missing;
 }
 
@@ -139,7 +160,8 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs) {
   const OpSchema& op = attrs.schema();
-  if (IsMissing(op)) return RunOnHost(context, attrs, inputs, outputs);
+  if (IsMissing(op.id, op.flags))
+    return RunOnHost(context, attrs, inputs, outputs);
   const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
   const bool loads_16 =
       Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
@@ -152,4 +174,4 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
   return status;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -17,6 +17,8 @@ namespace holdfast {
 
 struct KernelTable;  // kernels/kernel_table.h
 
+namespace cuda {
+
 // Opens the definition of a kernel function.
 #define HOLDFAST_CUDA_KERNEL(name)                          \
   absl::Status Cuda_##name(                                 \
@@ -45,6 +47,7 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs);
 
+}  // namespace cuda
 }  // namespace holdfast
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_KERNELS_H_

@@ -17,7 +17,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Tells how much scratch memory was asked for.
@@ -151,4 +151,4 @@ TEST(Loads16Test, MaxPoolingsGradientAddsUpInFloat) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -10,7 +10,7 @@
 #include "kernels/cuda/dnn_plans.h"
 #include "kernels/cuda/dnn_rnn.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 struct Wanted {
@@ -222,4 +222,4 @@ uint64_t CudaLibraries::plans_dropped() const {
          (dnn_plans_ == nullptr ? 0 : dnn_plans_->dropped());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

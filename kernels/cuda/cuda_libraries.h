@@ -26,7 +26,7 @@
 #include "kernels/cuda/fft_plans.h"
 #include "kernels/numerics.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // X(function): what is called of each library.
 #define HOLDFAST_BLAS_FUNCTIONS(X)        \
@@ -163,6 +163,6 @@ absl::Status OpenDense(DenseLibrary* dense);
 // in the toolkit, in Python packages.
 std::vector<std::string> CudaLibraryPaths(const std::string& file);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_LIBRARIES_H_

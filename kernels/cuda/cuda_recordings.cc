@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/cuda_error.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 CudaRecordings::~CudaRecordings() {
   for (auto& [id, recording] : recordings_) {
@@ -68,4 +68,4 @@ void CudaRecordings::Drop(Id id) {
   recordings_.erase(it);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/cuda_libraries.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class CudaRecordings {
  public:
@@ -59,6 +59,6 @@ class CudaRecordings {
   std::map<Id, Recording> recordings_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_RECORDINGS_H_

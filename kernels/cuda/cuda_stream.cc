@@ -7,7 +7,7 @@
 #include "absl/memory/memory.h"
 #include "kernels/cuda/cuda_error.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 namespace {
 
@@ -259,4 +259,4 @@ absl::Status CudaStream::Synchronize() {
   return status_;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -31,7 +31,7 @@
 #include "kernels/cuda/work_times.h"
 #include "kernels/device_health.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class CudaStream final : public CudaContext {
  public:
@@ -151,6 +151,6 @@ class TimedWork {
   CudaStream* const stream_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_CUDA_STREAM_H_

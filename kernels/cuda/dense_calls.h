@@ -18,7 +18,7 @@
 #include "kernels/cuda/launch.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Matrices of this order and more are factored one by one, smaller ones of a
 // batch in one call.
@@ -128,6 +128,6 @@ auto RealVariant(S s, D d) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DENSE_CALLS_H_

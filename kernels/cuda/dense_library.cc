@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 std::string NameOf(cusolverStatus_t status) {
@@ -81,4 +81,4 @@ absl::Status DenseLibrary::Told(cublasStatus_t status,
                 cublasGetStatusString(status));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // X(function): what is called of each library.
 #define HOLDFAST_TRIANGULAR_FUNCTIONS(X) \
@@ -93,6 +93,6 @@ struct DenseLibrary {
   absl::Status Told(cublasStatus_t status, absl::string_view what) const;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DENSE_LIBRARY_H_

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/cuda_libraries.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 class DenseLibraryTest : public testing::Test {
@@ -62,4 +62,4 @@ TEST_F(DenseLibraryTest, TellsWhatAStatusMeans) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/dense_calls.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -298,4 +298,4 @@ absl::Status FormQ(KernelContext& context, DType dtype, int64_t m,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // a, n x n, becomes L (A = L L^T) or U (A = U^T U), `upper`, whose triangle
 // alone is read; the other one is lost. info: the order of the first leading
@@ -83,6 +83,6 @@ absl::Status GeneralEigen(KernelContext& context, DType dtype, bool vectors,
                           int64_t n, int64_t count, void* a, void* w, void* v,
                           int32_t* info);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DENSE_SOLVER_H_

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cpu/dtype_dispatch.h"
-#include "kernels/cpu/lapack.h"
 #include "kernels/cuda/dense_solver.h"
+#include "kernels/dtype_dispatch.h"
+#include "kernels/lapack.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 using lapack::OneThread;
@@ -176,4 +176,4 @@ absl::Status GeneralEigen(KernelContext&, DType dtype, bool vectors, int64_t n,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

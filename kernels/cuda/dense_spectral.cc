@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/dense_calls.h"
 #include "kernels/cuda/dense_solver.h"
+#include "kernels/dtype_dispatch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 cusolverEigMode_t ModeOf(bool vectors) {
@@ -329,4 +329,4 @@ absl::Status GeneralEigen(KernelContext& context, DType dtype, bool vectors,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

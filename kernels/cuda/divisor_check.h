@@ -11,7 +11,7 @@
 #include "kernels/cuda/offsets.h"
 #include "ops/infer.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Waits, if the operands are integers.
 inline absl::Status RefuseZeroDivisor(KernelContext& context,
@@ -37,6 +37,6 @@ inline absl::Status RefuseZeroDivisor(KernelContext& context,
   return OpError(attrs, both, "integer division by zero: ZeroDivisionError");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DIVISOR_CHECK_H_

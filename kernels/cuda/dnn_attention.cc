@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 using Sizes = std::vector<int64_t>;
@@ -291,4 +291,4 @@ void AttentionProblem::Describe(DnnGraph* graph) const {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

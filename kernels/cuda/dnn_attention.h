@@ -10,7 +10,7 @@
 
 #include "kernels/cuda/dnn_plan.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct AttentionProblem : DnnProblem {
   // The graph's names of the tensors. Of the backward alone: the gradients; a
@@ -55,6 +55,6 @@ struct AttentionProblem : DnnProblem {
   Steps query, key_steps, value, output_grad;  // all others have no gaps
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_ATTENTION_H_

@@ -4,7 +4,7 @@
 // A convolution as a graph of one operation.
 #include "kernels/cuda/dnn_convolution.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The attributes of an operation, per pass.
@@ -149,4 +149,4 @@ void ConvolutionProblem::Describe(DnnGraph* graph) const {
   graph->Add(std::move(operation));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -10,7 +10,7 @@
 #include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/dnn_plan.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct ConvolutionProblem : DnnProblem {
   // The graph's names of the tensors (ConvTensors).
@@ -26,6 +26,6 @@ struct ConvolutionProblem : DnnProblem {
   int64_t alignment = 16;  // bytes that all three tensors are aligned to
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_CONVOLUTION_H_

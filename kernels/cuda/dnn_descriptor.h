@@ -14,7 +14,7 @@
 
 #include "kernels/cuda/cuda_libraries.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class DnnDescriptor {
  public:
@@ -90,6 +90,6 @@ class DnnDescriptor {
   cudnnStatus_t status_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_DESCRIPTOR_H_

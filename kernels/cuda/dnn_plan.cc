@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 cudnnDataType_t DnnType(DType dtype) {
   switch (dtype) {
@@ -169,4 +169,4 @@ std::vector<DnnPlan> FindDnnPlans(const DnnLibrary& dnn, DnnTarget target,
   return graph.Plans(problem, most, workspace);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -16,7 +16,7 @@
 #include "kernels/numerics.h"
 #include "ops/dtype.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Whom plans are for: the GPU of a handle, or, in tests, one of given
 // properties (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR).
@@ -117,6 +117,6 @@ std::vector<DnnPlan> FindDnnPlans(const DnnLibrary& dnn, DnnTarget target,
                                   const DnnProblem& problem, size_t most,
                                   int64_t workspace);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_PLAN_H_

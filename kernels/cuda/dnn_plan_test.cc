@@ -14,7 +14,7 @@
 #include "kernels/cuda/dnn_attention.h"
 #include "kernels/cuda/dnn_convolution.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr char kH100[] = R"({
@@ -234,4 +234,4 @@ TEST(DnnProblemTest, ProblemsThatDifferHaveKeysThatDiffer) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

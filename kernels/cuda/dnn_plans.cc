@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;  // bytes
@@ -125,4 +125,4 @@ bool DnnPlans::Run(const DnnProblem& problem,
   return false;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "kernels/cuda/dnn_plan.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // The plans of one device.
 class DnnPlans {
@@ -46,6 +46,6 @@ class DnnPlans {
   uint64_t dropped_ = 0;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_PLANS_H_

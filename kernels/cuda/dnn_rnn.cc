@@ -11,7 +11,7 @@
 #include "kernels/cuda/cuda_libraries.h"
 #include "kernels/cuda/dnn_plan.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Of a program whose sizes change all the time; then they are made again.
@@ -543,4 +543,4 @@ absl::StatusOr<bool> DnnRecurrent::Backward(CudaContext& context,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -28,7 +28,7 @@
 #include "kernels/recurrent_steps.h"
 #include "ops/dtype.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct DnnLibrary;
 struct DnnRnnLibrary;
@@ -147,6 +147,6 @@ class DnnRecurrent {
   std::map<Key, Entry> entries_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_DNN_RNN_H_

@@ -24,7 +24,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 class CountingContext final : public HostContext {
@@ -527,4 +527,4 @@ TEST_F(CudnnTest, TellsSizesOfTensors) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

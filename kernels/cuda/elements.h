@@ -10,12 +10,12 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/cpu/stored_dispatch.h"
 #include "kernels/element_convert.h"
 #include "kernels/number_operand.h"
+#include "kernels/stored_dispatch.h"
 #include "ops/dtype.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // The DType that is stored as S.
 template <typename S>
@@ -170,6 +170,6 @@ inline auto DispatchBits(DType dtype, F&& fn)
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_ELEMENTS_H_

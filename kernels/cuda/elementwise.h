@@ -20,7 +20,7 @@
 #include "ops/infer.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // A row's functor as RunTypedMap calls it.
 template <typename Op>
@@ -158,6 +158,6 @@ absl::Status RunBinary(KernelContext& context, const Attrs& attrs,
   return RunMap<Op, 2>(context, type, in.data(), out);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_ELEMENTWISE_H_

@@ -12,7 +12,7 @@
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/typed_map.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 struct Numbers {
@@ -143,4 +143,4 @@ HOLDFAST_CUDA_KERNEL(activation_backward) {
   return absl::InternalError("activation_backward of an unknown op");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

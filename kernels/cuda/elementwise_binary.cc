@@ -4,7 +4,7 @@
 #include "kernels/cuda/divisor_check.h"
 #include "kernels/cuda/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename Op>
@@ -27,4 +27,4 @@ absl::Status Run(KernelContext& context, const Attrs& attrs,
 HOLDFAST_BINARY_OPS(HOLDFAST_BINARY_KERNEL)
 #undef HOLDFAST_BINARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

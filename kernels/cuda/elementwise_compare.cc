@@ -3,7 +3,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 #define HOLDFAST_PREDICATE_KERNEL(name, types, expression)          \
   HOLDFAST_CUDA_KERNEL(name) {                                      \
@@ -13,4 +13,4 @@ namespace holdfast {
 HOLDFAST_BINARY_PREDICATES(HOLDFAST_PREDICATE_KERNEL)
 #undef HOLDFAST_PREDICATE_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

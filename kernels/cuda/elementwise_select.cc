@@ -4,15 +4,15 @@
 // where, clamp, conj: elementwise ops whose operands are not all of one kind.
 #include <limits>
 
-#include "kernels/cpu/scalar_value.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
+#include "kernels/scalar_value.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 struct Selected {
@@ -133,4 +133,4 @@ HOLDFAST_CUDA_KERNEL(conj) {
   return CudaCopy(context, inputs[0], outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -11,7 +11,7 @@
 #include "kernels/cuda/divisor_check.h"
 #include "kernels/cuda/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename Op>
@@ -41,4 +41,4 @@ HOLDFAST_SPECIAL_BINARY_OPS(HOLDFAST_BINARY_KERNEL)
 #undef HOLDFAST_UNARY_KERNEL
 #undef HOLDFAST_BINARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -8,7 +8,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -49,4 +49,4 @@ HOLDFAST_UNARY_OPS(HOLDFAST_UNARY_KERNEL)
 HOLDFAST_UNARY_PREDICATES(HOLDFAST_UNARY_KERNEL)
 #undef HOLDFAST_UNARY_KERNEL
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

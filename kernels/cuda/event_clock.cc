@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr float kFarMs = 1000;
@@ -40,4 +40,4 @@ std::optional<int64_t> EventClock::Read(cudaEvent_t* event, int64_t recorded) {
   return host_.ToHost(seconds);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -16,7 +16,7 @@
 
 #include "kernels/cuda/host_clock.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class EventClock {
  public:
@@ -38,6 +38,6 @@ class EventClock {
   HostClock host_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_EVENT_CLOCK_H_

@@ -39,7 +39,7 @@ struct cudnnRNNStruct {
   bool padded;
 };
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct FakeDnnRnn {
   // How the tests want it, and what it was asked.
@@ -456,6 +456,6 @@ inline DnnRnnLibrary FakeDnnRnnLibrary() {
   return rnn;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_FAKE_DNN_RNN_H_

@@ -12,7 +12,7 @@
 
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // The upper half of a product.
 HOLDFAST_HD uint32_t UpperProduct(uint32_t a, uint32_t b) {
@@ -66,6 +66,6 @@ class FastDivisorOf {
 using FastDivisor = FastDivisorOf<uint32_t>;
 using WideDivisor = FastDivisorOf<uint64_t>;
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_FAST_DIVISOR_H_

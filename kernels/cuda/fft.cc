@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/fft_rows.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 #if !defined(__CUDACC__)
 namespace {
@@ -236,4 +236,4 @@ HOLDFAST_CUDA_KERNEL(fft_c2r) {
   return Finish(context, points, real, attrs.Float("scale"), out);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // A plan holds device memory of its own: a few hundred kilobytes for long rows.
@@ -75,4 +75,4 @@ void FftPlans::DropAll() {
   ++dropped_;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // X(function): what is called of the library.
 #define HOLDFAST_FFT_FUNCTIONS(X) \
@@ -67,6 +67,6 @@ class FftPlans {
   uint64_t dropped_ = 0;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_FFT_PLANS_H_

@@ -6,7 +6,7 @@
 #include "kernels/cuda/fft_plans.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 cufftType TypeOf(const FftRows& fft) {
@@ -71,4 +71,4 @@ absl::Status TransformRows(KernelContext& context, const FftRows& fft, void* in,
   return FftStatus(Execute(library, plan->handle, fft, in, out), "cuFFT");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

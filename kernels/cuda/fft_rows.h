@@ -12,7 +12,7 @@
 #include "kernels/fft.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // `rows` transforms of `n` points each; real numbers are of type `real`. Rows
 // are n elements, and n / 2 + 1 where complex numbers stand for real ones.
@@ -27,6 +27,6 @@ struct FftRows {
 absl::Status TransformRows(KernelContext& context, const FftRows& fft, void* in,
                            void* out);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_FFT_ROWS_H_

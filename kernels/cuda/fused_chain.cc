@@ -16,7 +16,7 @@
 #include "kernels/number_operand.h"
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Rows of kernels/elementwise.h without those that check their data, are for
@@ -286,4 +286,4 @@ absl::Status RunChain(KernelContext& context,
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

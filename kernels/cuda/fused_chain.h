@@ -16,7 +16,7 @@
 #include "kernels/kernel.h"
 #include "kernels/recorder.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // How many of the requests, from the first on, are a chain: ops of
 // elementwise.h over contiguous tensors of one size and type (float32, float16
@@ -28,6 +28,6 @@ size_t ChainLength(absl::Span<const LaunchRequest> requests);
 absl::Status RunChain(KernelContext& context,
                       absl::Span<const LaunchRequest> requests);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_FUSED_CHAIN_H_

@@ -20,7 +20,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 class NoScratchContext final : public KernelContext {
@@ -225,4 +225,4 @@ INSTANTIATE_TEST_SUITE_P(Types, ChainTest,
                          });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -9,7 +9,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/grid_position.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -61,4 +61,4 @@ HOLDFAST_CUDA_KERNEL(grid_taps) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -14,7 +14,7 @@
 
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kMaxGroupBytes = 32;  // of a value that Reduce combines
@@ -129,6 +129,6 @@ absl::Status ForEachRow(KernelContext&, int64_t rows, int, F f) {
 
 #endif
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_GROUP_H_

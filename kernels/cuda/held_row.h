@@ -11,7 +11,7 @@
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/packs.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Elements that a thread keeps of a row.
 template <typename T>
@@ -76,6 +76,6 @@ struct HeldRow {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_HELD_ROW_H_

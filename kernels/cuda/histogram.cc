@@ -13,7 +13,7 @@
 #include "kernels/cuda/lanes.h"
 #include "kernels/histogram_bins.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Waits.
@@ -69,4 +69,4 @@ HOLDFAST_CUDA_KERNEL(histogram) {
   return s.ok() ? CudaCopy(context, counts, out) : s;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

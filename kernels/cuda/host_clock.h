@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class HostClock {
  public:
@@ -37,6 +37,6 @@ class HostClock {
   int64_t zero_ = 0;  // the device's 0, by the host's clock
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_HOST_CLOCK_H_

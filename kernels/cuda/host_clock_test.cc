@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kUs = 1000;
@@ -41,4 +41,4 @@ TEST(HostClockTest, DriftDoesNotAddUp) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

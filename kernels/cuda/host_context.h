@@ -14,7 +14,7 @@
 
 #include "kernels/cuda/cuda_context.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class HostContext : public CudaContext {
  public:
@@ -68,6 +68,6 @@ class HostContext : public CudaContext {
   std::vector<void*> scratch_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_HOST_CONTEXT_H_

@@ -16,7 +16,7 @@
 #include "kernels/widened.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The operands of one call in host memory, contiguous. Views of the same memory
@@ -130,4 +130,4 @@ absl::Status RunOnHost(KernelContext& context, const Attrs& attrs,
   return s;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

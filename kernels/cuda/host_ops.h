@@ -9,13 +9,13 @@
 #include "absl/status/status.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Waits for the stream. REQUIRES: not an op whose sizes depend on data.
 absl::Status RunOnHost(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_HOST_OPS_H_

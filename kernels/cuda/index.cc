@@ -15,7 +15,7 @@
 #include "kernels/cuda/lanes.h"
 #include "kernels/cuda/offsets.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 absl::StatusOr<int> IndexedDim(const Attrs& attrs, const TensorSpec& data) {
@@ -373,4 +373,4 @@ HOLDFAST_CUDA_KERNEL(scatter_reduce) {
   return DivideByCounts(context, attrs, inputs[1], include_self, output);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -12,11 +12,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/fast_divisor.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Index: uint32_t or int64_t. What is divided is never negative.
 template <typename Index>
@@ -55,6 +55,6 @@ inline auto DispatchIndex(int64_t limit, F&& fn)
   return fn(TypeTag<int64_t>{});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_INDEX_DIVISION_H_

@@ -12,7 +12,7 @@
 #include "kernels/cuda/lanes.h"
 #include "kernels/cuda/offsets.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // How `dims` of a tensor are indexed by tensors that broadcast to `shape`.
@@ -218,4 +218,4 @@ HOLDFAST_CUDA_KERNEL(index_put) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -9,7 +9,7 @@
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/cuda_kernels.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 absl::Status FillZero(KernelContext& context, const TensorView& out) {
@@ -103,4 +103,4 @@ HOLDFAST_CUDA_KERNEL(as_strided_scatter) {
   return CudaCopy(context, inputs[1], AtOffset(outputs[0], offset, part));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -18,7 +18,7 @@
 #include "kernels/cuda/launch.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // i = (o * steps + s) * inner + n. What steps of one (o, n) write no other lane
 // writes.
@@ -60,6 +60,6 @@ absl::Status ForEachInLanes(KernelContext& context, const Lanes& lanes, F f) {
   return ForEach(context, lanes.outer * lanes.inner, LaneInOrder<F>{lanes, f});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_LANES_H_

@@ -27,7 +27,7 @@
 #define HOLDFAST_LAMBDA
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline constexpr int kBlockThreads = 256;
 // Enough to fill any GPU many times over; each thread then loops.
@@ -71,6 +71,6 @@ absl::Status ForEach(KernelContext&, int64_t n, F f) {
 
 #endif
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_LAUNCH_H_

@@ -19,7 +19,7 @@
 #include "kernels/cuda/windows.h"
 #include "kernels/optim_steps.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 62;
@@ -203,4 +203,4 @@ TEST(WindowsTest, PlacesAndColumnsAreEachOthersInverse) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

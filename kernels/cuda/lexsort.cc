@@ -13,7 +13,7 @@
 #include "kernels/cuda/sort.h"
 #include "kernels/cuda/sort_keys.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // keys[i]: that of column `column` in row order[i].
@@ -69,4 +69,4 @@ HOLDFAST_CUDA_KERNEL(lexsort) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

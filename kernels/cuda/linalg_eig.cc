@@ -8,7 +8,7 @@
 #include "kernels/cuda/matrix_batch.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // out[i][j] = element i of eigenvector j, from the columns of `packed`
@@ -60,4 +60,4 @@ HOLDFAST_CUDA_KERNEL(linalg_eig) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

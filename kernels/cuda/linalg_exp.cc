@@ -19,7 +19,7 @@
 #include "kernels/cuda/run_products.h"
 #include "kernels/pade.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Matrices of a batch, and products of them.
@@ -254,4 +254,4 @@ HOLDFAST_CUDA_KERNEL(linalg_matrix_exp) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

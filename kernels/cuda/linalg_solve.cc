@@ -18,7 +18,7 @@
 #include "kernels/products.h"
 #include "ops/complex.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 absl::Span<const int64_t> BatchOf(const TensorSpec& spec) {
@@ -267,4 +267,4 @@ HOLDFAST_CUDA_KERNEL(linalg_solve_triangular) {
                          MatrixPlaces(a, *out.spec), out.data);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // out = a^-1 b for each n x n matrix of `a` and n x k matrix of `b`, all
 // contiguous; `a` broadcasts to b's batch. Both are lost. `checked`: a singular
@@ -20,6 +20,6 @@ absl::Status SolveSystems(KernelContext& context, const TensorView& a,
                           const TensorView& b, bool checked,
                           const TensorView& out);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_LINALG_SOLVE_H_

@@ -10,7 +10,7 @@
 #include "kernels/cuda/matrix_batch.h"
 #include "kernels/cuda/run_products.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Identity matrices.
@@ -253,4 +253,4 @@ HOLDFAST_CUDA_KERNEL(linalg_pinv) {
                        outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

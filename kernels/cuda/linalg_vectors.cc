@@ -11,7 +11,7 @@
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/reduce.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // a b - c d; integers wrap.
@@ -167,4 +167,4 @@ HOLDFAST_CUDA_KERNEL(linalg_cdist) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

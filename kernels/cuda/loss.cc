@@ -10,7 +10,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/reduce.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 enum class Reduction { kNone, kMean, kSum };
@@ -204,4 +204,4 @@ HOLDFAST_CUDA_KERNEL(nll_loss_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

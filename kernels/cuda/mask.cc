@@ -12,7 +12,7 @@
 #include "kernels/cuda/sort.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // ranks[i]: true elements before i, in row-major order; ranks[n]: all of them.
@@ -242,4 +242,4 @@ HOLDFAST_CUDA_KERNEL(mask_put) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -13,7 +13,7 @@
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/run_products.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename S>
@@ -82,22 +82,27 @@ HOLDFAST_CUDA_KERNEL(matmul) {
       inputs[0], inputs[1], /*add=*/false, outputs[0]);
 }
 
-HOLDFAST_CUDA_KERNEL(linear) {
-  const Products p = LinearProducts(*inputs[0].spec, *inputs[1].spec);
-  const TensorView& bias = inputs[2];
+absl::Status Linear(KernelContext& context, const TensorView& input,
+                    const TensorView& weight, const TensorView& bias,
+                    const TensorView& output) {
+  const Products p = LinearProducts(*input.spec, *weight.spec);
   if (!bias.present()) {
-    return RunProducts(context, p, inputs[0], inputs[1], false, outputs[0]);
+    return RunProducts(context, p, input, weight, false, output);
   }
 #if defined(__CUDACC__)
-  if (CanAddOnTheWay(p, bias, outputs[0])) {
+  if (CanAddOnTheWay(p, bias, output)) {
     absl::Status s =
-        BlasProductWithBias(context, p, inputs[0], inputs[1], bias, outputs[0]);
+        BlasProductWithBias(context, p, input, weight, bias, output);
     if (!absl::IsUnimplemented(s)) return s;
   }
 #endif
-  absl::Status s = CudaCopy(context, bias, outputs[0]);
+  absl::Status s = CudaCopy(context, bias, output);
   if (!s.ok()) return s;
-  return RunProducts(context, p, inputs[0], inputs[1], true, outputs[0]);
+  return RunProducts(context, p, input, weight, true, output);
 }
 
-}  // namespace holdfast
+HOLDFAST_CUDA_KERNEL(linear) {
+  return Linear(context, inputs[0], inputs[1], inputs[2], outputs[0]);
+}
+
+}  // namespace holdfast::cuda

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/cpu/dtype_dispatch.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/copy.h"
+#include "kernels/dtype_dispatch.h"
 #include "kernels/linalg.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // The same memory with the last two dimensions exchanged.
 inline TensorSpec Transposed(TensorSpec spec) {
@@ -105,6 +105,6 @@ inline absl::Status CheckConverged(KernelContext& context,
   return absl::OkStatus();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_MATRIX_BATCH_H_

@@ -14,7 +14,7 @@
 #include "kernels/cuda/norm_sums.h"
 #include "kernels/cuda/plane_sums.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename S>
@@ -175,4 +175,4 @@ HOLDFAST_CUDA_KERNEL(group_norm) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -11,7 +11,7 @@
 #include "kernels/cuda/norm_sums.h"
 #include "kernels/cuda/plane_sums.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename S>
@@ -253,4 +253,4 @@ HOLDFAST_CUDA_KERNEL(group_norm_backward) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -18,7 +18,7 @@
 #include "ops/attrs.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // rows of `channels` channels of `inner` adjacent elements; layer normalisation
 // is the case of inner == 1 and one group.
@@ -110,6 +110,6 @@ bool RowPacksFit(const GroupLayout& l,
          (l.inner != 1 || PacksFit<S>(kPackWidth<S>, l.channels, factors));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_NORM_ROWS_H_

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <int kWidth>
@@ -105,4 +105,4 @@ TEST(RowPacksFitTest, TablesCountWhereTheyLieAlongRows) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

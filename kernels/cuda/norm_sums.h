@@ -14,7 +14,7 @@
 #include "kernels/cuda/reducers.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct AddNumbers {
   HOLDFAST_HD double operator()(double a, double b) const { return a + b; }
@@ -151,6 +151,6 @@ struct SumsOfTwo {
   static HOLDFAST_HD Acc Combine(Acc a, Acc b) { return AddSums()(a, b); }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_NORM_SUMS_H_

@@ -15,7 +15,7 @@
 #include "ops/host_device.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 template <int N>
 struct Offsets {
@@ -128,6 +128,6 @@ Offsets<N> BroadcastOffsets(const TensorSpec* const (&specs)[N]) {
   return MakeOffsets<N>(specs[0]->shape, spans);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_OFFSETS_H_

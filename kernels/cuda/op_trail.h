@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class OpTrail {
  public:
@@ -37,6 +37,6 @@ class OpTrail {
   uint64_t count_ = 0;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_OP_TRAIL_H_

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 TEST(OpTrailTest, NamesWhatFollowedTheLastGoodPoint) {
@@ -30,4 +30,4 @@ TEST(OpTrailTest, KeepsTheLastSixteen) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -8,7 +8,7 @@
 #include "kernels/cuda/optim_lists.h"
 #include "kernels/optim_steps.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -127,4 +127,4 @@ HOLDFAST_CUDA_KERNEL(optimizer_step) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

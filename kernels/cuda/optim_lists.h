@@ -19,7 +19,7 @@
 #include "kernels/cuda/offsets.h"
 #include "kernels/cuda/packs.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline constexpr int kOptimLists = 5;  // parameter, gradient, three states
 inline constexpr int64_t kOptimChunk = 8192;
@@ -215,6 +215,6 @@ absl::Status UpdateAllOf(KernelContext& context,
   return s;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_OPTIM_LISTS_H_

@@ -21,7 +21,7 @@
 #define HOLDFAST_UNROLL
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline constexpr int kPackBytes = 16;  // the most that an instruction moves
 
@@ -123,6 +123,6 @@ HOLDFAST_HD void StorePack(S* to, const T* values) {
   StoreWords<kWidth* static_cast<int>(sizeof(S))>(to, pack);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_PACKS_H_

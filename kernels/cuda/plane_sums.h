@@ -18,7 +18,7 @@
 #include "kernels/cuda/index_division.h"
 #include "kernels/cuda/packs.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // A contiguous tensor.
 struct PlaneLayout {
@@ -331,6 +331,6 @@ absl::Status SumChannels(KernelContext& context, const PlaneLayout& l,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_PLANE_SUMS_H_

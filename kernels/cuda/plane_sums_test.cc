@@ -14,7 +14,7 @@
 #include "kernels/cuda/channel_terms.h"
 #include "kernels/cuda/norm_sums.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // `offset` elements after an address that any pack fits.
@@ -297,4 +297,4 @@ TEST(ApplyTermsTest, EachElementHasItsChannelsTerms) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -4,11 +4,11 @@
 // libholdfast_cuda.so, as the daemon opens it (kernels/device_plugin.h).
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/device_plugin.h"
-#include "ops/op_schema.h"
+#include "ops/op_fingerprint.h"
 
 extern "C" const holdfast::DevicePlugin* holdfast_device_plugin() {
   static const holdfast::DevicePlugin plugin = {
-      holdfast::kDevicePluginVersion, "cuda", holdfast::OpTableFingerprint(),
-      &holdfast::CudaDevice::Count, &holdfast::CudaDevice::Open};
+      holdfast::kDevicePluginVersion, "cuda", holdfast::OpRowsFingerprint(),
+      &holdfast::cuda::CudaDevice::Count, &holdfast::cuda::CudaDevice::Open};
   return &plugin;
 }

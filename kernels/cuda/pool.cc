@@ -15,7 +15,7 @@
 #include "kernels/cuda/lanes.h"
 #include "kernels/cuda/pool_windows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The largest so far and where; a later NaN takes the place of an earlier one.
@@ -288,4 +288,4 @@ HOLDFAST_CUDA_KERNEL(max_pool2d_gather) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

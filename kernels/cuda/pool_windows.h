@@ -18,7 +18,7 @@
 #include "kernels/cuda/packs.h"
 #include "kernels/pool_plane.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // From tap to tap; where there is one tap, whatever its dilation.
 inline int64_t StepOf(const WindowAxis& a) {
@@ -221,6 +221,6 @@ absl::Status WithPoolFloats(KernelContext& context, const PoolPlane& plane,
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_POOL_WINDOWS_H_

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/covering_windows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 WindowAxis Axis(int64_t kernel, int64_t stride, int64_t padding,
@@ -207,4 +207,4 @@ TEST(FitsPoolAxisTest, WhatClientsSendMayNotFit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

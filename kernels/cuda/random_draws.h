@@ -10,7 +10,7 @@
 #include "kernels/cuda/cuda_context.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class RandomDraws {
  public:
@@ -27,6 +27,6 @@ class RandomDraws {
   const PhiloxState* first_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_RANDOM_DRAWS_H_

@@ -14,7 +14,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr int64_t kNumbers = 37;
@@ -62,4 +62,4 @@ TEST(RandomDrawsTest, AReplaysNumbersAreThoseOfALaunch) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -17,7 +17,7 @@
 #include "kernels/poisson.h"
 #include "ops/infer.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 HOLDFAST_HD uint32_t WordOf(PhiloxState philox, int64_t i) {
@@ -314,4 +314,4 @@ HOLDFAST_CUDA_KERNEL(dropout) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -10,7 +10,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Row i keeps columns up to i + diagonal (lower), or from there on.
@@ -74,4 +74,4 @@ HOLDFAST_CUDA_KERNEL(triu) {
   return Triangle(context, attrs, inputs[0], outputs[0], /*lower=*/false);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

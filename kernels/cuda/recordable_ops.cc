@@ -7,7 +7,7 @@
 
 #include "ops/op_id.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr OpId kAskTheHost[] = {
@@ -25,4 +25,4 @@ bool CanRecordCudaOp(const OpSchema& op) {
          std::end(kAskTheHost);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

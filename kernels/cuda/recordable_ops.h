@@ -7,12 +7,12 @@
 
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Not what goes to and fro between host and device under way, as the libraries
 // that factor matrices do (dense_solver.h).
 bool CanRecordCudaOp(const OpSchema& op);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_RECORDABLE_OPS_H_

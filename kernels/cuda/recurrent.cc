@@ -14,7 +14,7 @@
 #include "kernels/cuda/recurrent_by_dnn.h"
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 using Views = absl::Span<const TensorView>;
@@ -98,4 +98,4 @@ HOLDFAST_CUDA_KERNEL(rnn_layer_backward) {
   return RunOwn(&OwnRecurrentLayerBackward, context, attrs, inputs, outputs);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

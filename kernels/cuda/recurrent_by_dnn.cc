@@ -8,7 +8,7 @@
 #include "kernels/cuda/recurrent_layer.h"
 #include "kernels/cuda/turned_rows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 using Views = absl::Span<const TensorView>;
@@ -180,4 +180,4 @@ absl::StatusOr<bool> LayerBackwardByDnn(DnnRecurrent& library,
   return true;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -14,7 +14,7 @@
 #include "kernels/cuda/dnn_rnn.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline bool IsDnnReserve(const TensorSpec& reserve) {
   return reserve.numel() % 2 == 1;
@@ -38,6 +38,6 @@ absl::StatusOr<bool> LayerBackwardByDnn(DnnRecurrent& library,
                                         absl::Span<const TensorView> inputs,
                                         absl::Span<const TensorView> outputs);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_RECURRENT_BY_DNN_H_

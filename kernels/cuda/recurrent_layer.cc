@@ -12,9 +12,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
-
-HOLDFAST_CUDA_KERNEL(linear);  // kernels/cuda/matmul.cc
+namespace holdfast::cuda {
 
 namespace {
 
@@ -194,18 +192,15 @@ template <typename T>
 absl::Status InputGates(KernelContext& context, const RecurrentSteps& s,
                         const TensorView& input, const TensorView& weight,
                         const T* bias, T* gates) {
-  static const Attrs attrs(&GetOp(OpId::linear));
   constexpr DType kType = kDTypeOf<T>;
   Dims shape(input.spec->shape.begin(), input.spec->shape.end());
   shape.back() = s.width();
   const TensorSpec bias_spec = ContiguousSpec(kType, {s.width()});
   const TensorSpec gates_spec = ContiguousSpec(kType, shape);
-  const TensorView inputs[] = {
-      input, weight,
+  const TensorView bias_view =
       bias == nullptr ? TensorView()
-                      : TensorView{const_cast<T*>(bias), &bias_spec}};
-  const TensorView output{gates, &gates_spec};
-  return Cuda_linear(context, attrs, inputs, {&output, 1});
+                      : TensorView{const_cast<T*>(bias), &bias_spec};
+  return Linear(context, input, weight, bias_view, {gates, &gates_spec});
 }
 
 template <typename T>
@@ -416,4 +411,4 @@ absl::Status OwnRecurrentLayerBackward(KernelContext& context,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

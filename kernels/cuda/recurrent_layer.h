@@ -12,7 +12,7 @@
 #include "kernels/kernel.h"
 #include "kernels/recurrent_steps.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Indices of rnn_layer's inputs; rnn_layer_backward's have three gradients
 // before them and these after.
@@ -47,6 +47,6 @@ absl::Status OwnRecurrentLayerBackward(KernelContext& context,
                                        absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_RECURRENT_LAYER_H_

@@ -10,7 +10,7 @@
 #include "kernels/cuda/reducers.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Results in the order of the output, which is contiguous, whatever its type.
@@ -155,4 +155,4 @@ HOLDFAST_CUDA_KERNEL(any) {
   return Reduce<AnyOf, true>(context, attrs, inputs[0], outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

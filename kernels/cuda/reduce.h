@@ -20,7 +20,7 @@
 #include "ops/attrs.h"
 #include "ops/tensor_spec.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // R::Combine as an object.
 template <typename R>
@@ -318,6 +318,6 @@ absl::Status ReduceTensor(KernelContext& context, const DimSplit& split,
       StridedLines<R, T>{data, split.kept, split.reduced}, write);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_REDUCE_H_

@@ -6,7 +6,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T, bool kMax>
@@ -56,4 +56,4 @@ HOLDFAST_CUDA_KERNEL(argmin) {
   return Arg<false>(context, attrs, inputs[0], outputs[0].as<int64_t>());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

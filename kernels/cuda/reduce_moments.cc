@@ -9,7 +9,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -41,4 +41,4 @@ HOLDFAST_CUDA_KERNEL(var_mean) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

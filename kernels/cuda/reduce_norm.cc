@@ -8,7 +8,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename R, typename T>
@@ -52,4 +52,4 @@ HOLDFAST_CUDA_KERNEL(vector_norm) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

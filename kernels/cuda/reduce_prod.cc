@@ -7,7 +7,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename T>
@@ -48,4 +48,4 @@ HOLDFAST_CUDA_KERNEL(prod) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -16,7 +16,7 @@
 #include "ops/complex.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // One of elements stored as S, as the number it is computed as.
 template <typename S>
@@ -202,6 +202,6 @@ struct TogetherOf<MomentsOf<S>> {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_REDUCERS_H_

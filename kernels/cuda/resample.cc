@@ -17,7 +17,7 @@
 #include "kernels/cuda/packs.h"
 #include "kernels/resample_axis.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename E>
@@ -268,4 +268,4 @@ HOLDFAST_CUDA_KERNEL(resample2d_backward) {
   return Resample(context, attrs, inputs[0], outputs[0], /*adjoint=*/true);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

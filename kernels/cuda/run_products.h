@@ -10,7 +10,7 @@
 #include "kernels/kernel.h"
 #include "kernels/products.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // out = a b, or out + a b with `add`, for all of the batch; integers wrap.
 // Operands and result are of one type; the result is contiguous.
@@ -18,6 +18,11 @@ absl::Status RunProducts(KernelContext& context, const Products& p,
                          const TensorView& a, const TensorView& b, bool add,
                          const TensorView& out);
 
-}  // namespace holdfast
+// output = input weight^T + bias, as `linear`; `bias` may be absent.
+absl::Status Linear(KernelContext& context, const TensorView& input,
+                    const TensorView& weight, const TensorView& bias,
+                    const TensorView& output);
+
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_RUN_PRODUCTS_H_

@@ -13,7 +13,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // A contiguous tensor seen as [outer, n, inner]; runs go along n.
@@ -301,4 +301,4 @@ HOLDFAST_CUDA_KERNEL(cummin) {
   return Extremes<false>(context, attrs, inputs[0], outputs);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -7,7 +7,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The number of boundaries below x (or not above it, to the right). Always in
@@ -59,4 +59,4 @@ HOLDFAST_CUDA_KERNEL(searchsorted) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

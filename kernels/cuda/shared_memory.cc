@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/cuda_error.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 absl::Status Refused(cudaError_t error, const char* what) {
@@ -97,4 +97,4 @@ std::string BusId(int device) {
   return text;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

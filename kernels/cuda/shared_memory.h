@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "kernels/device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // CUDA hands out pieces of its own blocks of so many bytes, and shares blocks
 // whole: only what fills its blocks is shared without its neighbours.
@@ -29,6 +29,6 @@ void CloseHandle(const Device::OpenedMemory& memory);
 // "0000:3b:00.0"; "" if the driver does not tell.
 std::string BusId(int device);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_SHARED_MEMORY_H_

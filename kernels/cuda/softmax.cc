@@ -13,7 +13,7 @@
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/softmax_rows.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // What softmax (kLog: its logarithm) makes of a row in `in`.
@@ -253,4 +253,4 @@ HOLDFAST_CUDA_KERNEL(log_softmax_backward) {
   return Softmax<true, 2>(context, attrs, inputs, outputs[0]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -16,7 +16,7 @@
 #include "kernels/cuda/index_division.h"
 #include "kernels/cuda/packs.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Rows of n elements in a contiguous [outer, n, inner].
 class SoftmaxRows {
@@ -164,6 +164,6 @@ struct WalkedRow {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_SOFTMAX_ROWS_H_

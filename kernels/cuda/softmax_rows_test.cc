@@ -17,7 +17,7 @@
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -171,4 +171,4 @@ TEST(SoftmaxTest, ResultsMayBeginWherePacksDoNot) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -13,7 +13,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/sort_keys.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // Rows along one dimension of the input and of outputs that keep it or lack it.
@@ -236,4 +236,4 @@ HOLDFAST_CUDA_KERNEL(mode) {
   return One(context, attrs, {Wanted::kMode}, inputs[0], outputs);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

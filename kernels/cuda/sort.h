@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "kernels/kernel.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // sorted = keys in ascending order.
 absl::Status SortKeys(KernelContext& context, const uint64_t* keys,
@@ -28,6 +28,6 @@ absl::Status SortRows(KernelContext& context, int64_t rows, int64_t n,
 absl::Status ExclusiveSum(KernelContext& context, const int64_t* counts,
                           int64_t* sums, int64_t n);
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_SORT_H_

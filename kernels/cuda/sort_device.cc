@@ -14,7 +14,7 @@
 #include <cub/device/device_segmented_sort.cuh>
 #endif
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 #if defined(__CUDACC__)
 
@@ -112,4 +112,4 @@ absl::Status ExclusiveSum(KernelContext&, const int64_t* counts, int64_t* sums,
 
 #endif
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

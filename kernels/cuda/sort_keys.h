@@ -11,7 +11,7 @@
 
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // Unsigned numbers in the order of T's values. NaN, whatever its sign, is the
 // greatest; -0 and 0 are equal.
@@ -32,6 +32,6 @@ HOLDFAST_HD uint64_t SortKeyOf(T value) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_SORT_KEYS_H_

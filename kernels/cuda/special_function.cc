@@ -10,7 +10,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/offsets.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 #define HOLDFAST_NAMED_FUNCTOR(function, expression) \
@@ -48,4 +48,4 @@ HOLDFAST_CUDA_KERNEL(special_function) {
   return absl::InternalError("unknown function");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -12,7 +12,7 @@
 
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 inline constexpr int kTileEach = 4;  // elements of a thread
 
@@ -62,6 +62,6 @@ absl::Status ForEachTile(KernelContext&, int64_t n, F f) {
 
 #endif
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_TILES_H_

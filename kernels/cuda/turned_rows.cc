@@ -5,7 +5,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/launch.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 template <typename Bits>
@@ -47,4 +47,4 @@ absl::Status TurnedRows::Copy(KernelContext& context, const TensorView& from,
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

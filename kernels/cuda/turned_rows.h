@@ -11,7 +11,7 @@
 #include "kernels/kernel.h"
 #include "kernels/recurrent_steps.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class TurnedRows {
  public:
@@ -27,6 +27,6 @@ class TurnedRows {
   const int64_t* rows_ = nullptr;  // on the device; null: one length for all
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_TURNED_ROWS_H_

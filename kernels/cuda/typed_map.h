@@ -21,7 +21,7 @@
 #include "kernels/cuda/tiles.h"
 #include "kernels/number_operand.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 // A number, or a tensor of n elements in a row.
 inline bool IsDense(const TensorView& view, DType stored, int64_t n) {
@@ -205,6 +205,6 @@ absl::Status RunTypedMap(KernelContext& context, const F& f,
   return ForEachTile(context, output.spec->numel(), map);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_TYPED_MAP_H_

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/reduce.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 class PlainContext final : public KernelContext {
@@ -217,4 +217,4 @@ TEST(PackedReductionTest, MomentsOfFarNumbersAreTheirs) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cuda

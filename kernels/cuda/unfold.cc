@@ -6,7 +6,7 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 Windows WindowsOf(const Attrs& attrs, absl::Span<const int64_t> image) {
@@ -48,4 +48,4 @@ HOLDFAST_CUDA_KERNEL(col2im) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

@@ -12,7 +12,7 @@
 #include "kernels/cuda/sort.h"
 #include "kernels/cuda/sort_keys.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // What the first step leaves in scratch memory: three lists of n.
@@ -146,4 +146,4 @@ HOLDFAST_CUDA_KERNEL(unique) {
       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

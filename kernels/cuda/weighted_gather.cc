@@ -11,7 +11,7 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/lanes.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 struct Sizes {
@@ -171,4 +171,4 @@ HOLDFAST_CUDA_KERNEL(weighted_gather_backward_weight) {
                       });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

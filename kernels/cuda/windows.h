@@ -12,7 +12,7 @@
 #include "kernels/window_axis.h"
 #include "ops/host_device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 struct Windows {
   WindowAxis axis[3];  // depth, height, width; unused ones are of size 1
@@ -53,6 +53,6 @@ struct Windows {
   }
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_WINDOWS_H_

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::cuda {
 namespace {
 
 // The driver tells distances as floats of milliseconds: 0.06 us of a second.
@@ -108,4 +108,4 @@ std::vector<Device::WorkTime> WorkTimes::Take() {
   return done;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda

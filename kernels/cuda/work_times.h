@@ -18,7 +18,7 @@
 
 #include "kernels/device.h"
 
-namespace holdfast {
+namespace holdfast::cuda {
 
 class WorkTimes {
  public:
@@ -56,6 +56,6 @@ class WorkTimes {
   std::vector<cudaEvent_t> spare_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cuda
 
 #endif  // HOLDFAST_KERNELS_CUDA_WORK_TIMES_H_

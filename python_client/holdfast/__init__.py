@@ -17,6 +17,7 @@ from holdfast import (  # noqa: F401
     callables,
     complex_numbers,
     contraction,
+    copies,
     covariance,
     creation,
     distances,
@@ -34,12 +35,14 @@ from holdfast import (  # noqa: F401
     memory,
     missing,
     named_tensors,
+    native_norms,
     overrides,
     products,
     random,
     reductions,
     sampling,
     scans,
+    segments,
     sessions,
     settings,
     shapes,
@@ -63,6 +66,7 @@ from holdfast._C import (  # noqa: F401
 from holdfast._device import device  # noqa: F401
 from holdfast._ops import TABLE as _TABLE
 from holdfast._registry import FUNCTIONS as _FUNCTIONS
+from holdfast._registry import name_for_pickle as _name_for_pickle
 from holdfast.errors import OutOfMemoryError  # noqa: F401
 from holdfast.memory_formats import (  # noqa: F401
     channels_last,
@@ -83,6 +87,7 @@ globals().update(_TABLE)
 # nn.functional's also take words as padding, and inputs without a batch.
 del conv2d, conv3d  # noqa: F821
 globals().update(_FUNCTIONS)
+_name_for_pickle({n: f for n, f in globals().items() if _FUNCTIONS.get(n) is f})
 globals().update(dtypes.NAMES)
 globals().update(typed_tensors.NAMES)
 dtype = _C.dtype
@@ -101,6 +106,7 @@ _IN_FUNCTIONAL = """
 # Not every program needs these; `import holdfast` stays short.
 _SUBMODULES = (
     "_six",
+    "_tensor",
     "_utils",
     "accelerator",
     "amp",
@@ -118,6 +124,7 @@ _SUBMODULES = (
     "fx",
     "hub",
     "jit",
+    "masked",
     "mps",
     "multiprocessing",
     "nn",
@@ -129,8 +136,10 @@ _SUBMODULES = (
     "return_types",
     "safetensors",
     "serialization",
+    "signal",
     "sparse",
     "special",
+    "storage",
     "testing",
     "types",
     "utils",

@@ -13,6 +13,8 @@ class device:
     """
 
     __slots__ = ("type", "index")
+    type: str
+    index: int | None
 
     def __init__(self, type, index=None):
         if isinstance(type, device):

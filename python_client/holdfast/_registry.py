@@ -8,6 +8,7 @@ them.
 """
 
 import functools
+import sys
 
 from holdfast import _C
 
@@ -19,6 +20,17 @@ def _public(f, names):
     """All names of f; a private one (`_reshape_method`) does not count."""
     own = f.__name__
     return names if own[0] == "_" and own[:2] != "__" else (own, *names)
+
+
+def name_for_pickle(names, module="holdfast"):
+    """Gives functions, the names of a public module, the place by which pickle finds
+    them, where it would not find them: there may stand what they were made of."""
+    for name, f in names.items():
+        # C's functions have a place of their own.
+        if type(f) is type(name_for_pickle):
+            home = sys.modules.get(f.__module__)
+            if getattr(home, f.__qualname__, None) is not f:
+                f.__module__, f.__qualname__ = module, name
 
 
 def accepts_out(f):

@@ -9,15 +9,34 @@ import json
 from holdfast import _C
 
 
-def take_apart(value, function):
-    """(tensors by key, description as bytes). `function` is named in TypeErrors."""
+def take_apart(value, function, *, flat=False):
+    """(tensors by key, description as bytes). `function` is named in TypeErrors.
+
+    flat: the description makes one dict of the tensors by their keys.
+    """
     tensors = {}
     structure = _describe(value, "", tensors, function)
+    if flat:
+        structure = {"dict": [[key, {"tensor": key}] for key in tensors]}
     return tensors, json.dumps(structure, separators=(",", ":")).encode()
 
 
 def put_together(description, tensors):
     return _rebuild(json.loads(description), tensors)
+
+
+def tensor_keys(description):
+    """Keys of the tensors in it."""
+    found, left = [], [json.loads(description)]
+    while left:
+        ((kind, content),) = left.pop().items()
+        if kind == "tensor":
+            found.append(content)
+        elif kind == "dict":
+            left.extend(item for _, item in content)
+        elif kind in ("list", "tuple"):
+            left.extend(content)
+    return found
 
 
 def _describe(value, path, found, function):

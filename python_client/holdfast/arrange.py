@@ -8,7 +8,14 @@ import builtins
 from holdfast import _C
 from holdfast._registry import both, function
 from holdfast.creation import meshgrid
-from holdfast.shapes import _wrap, reshape, split, stack, tensor_split
+from holdfast.shapes import (
+    _wrap,
+    repeat_interleave,
+    reshape,
+    split,
+    stack,
+    tensor_split,
+)
 from holdfast.views import diagonal
 
 _ops = _C.ops
@@ -82,31 +89,58 @@ def block_diag(*tensors):
     return _ops.cat(rows, 0)
 
 
-def _triangle_mask(row, col, offset, lower):
+def _checked_offset(row, col, offset):
+    """No further than where nothing changes any more."""
     if row < 0 or col < 0:
         raise RuntimeError(
             f"{'row' if row < 0 else 'col'} must be non-negative, got "
             f"{row if row < 0 else col}"
         )
-    right = _ops.sub(_ops.arange(0, col), _ops.unsqueeze(_ops.arange(0, row), 1))
-    return _ops.le(right, offset) if lower else _ops.ge(right, offset)
+    return max(min(offset, col), -row)
 
 
-def _indices_of(mask, dtype):
-    at = _ops.transpose(_ops.nonzero(mask), 0, 1).contiguous()
-    return at if dtype is None else _ops.to(at, dtype)
+_MANY = 1 << 24
+
+
+def _positions(rows, left, counts, total, dtype):
+    """Of counts[i] neighbours from column left[i] on, in rows[i]."""
+    positions = _ops.empty((2, total), dtype=_C.int64)
+    if total > _MANY:  # refused before anything is computed, if there is no room
+        _ops.select(positions, 1, 0)[0].item()
+    before = _ops.cumsum(counts, 0) - counts
+    first = repeat_interleave(left - before, counts, output_size=total)
+    _ops.select(positions, 0, 0).copy_(
+        repeat_interleave(rows, counts, output_size=total)
+    )
+    _ops.select(positions, 0, 1).copy_(first + _ops.arange(0, total))
+    return positions if dtype is None else _ops.to(positions, dtype)
 
 
 @function(out=True)
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Positions [2, n] of the lower triangle of a row x col matrix."""
-    return _indices_of(_triangle_mask(row, col, offset, True), dtype)
+    offset = _checked_offset(row, col, offset)
+    # Rows that have any; those from `full` on have all columns.
+    first = min(max(-offset, 0), row) if col else row
+    full = min(max(col - offset - 1, first), row)
+    partial = full - first
+    total = partial * (first + full + 2 * offset + 1) // 2 + (row - full) * col
+    rows = _ops.arange(first, row)
+    counts = _ops.clamp(rows + offset + 1, max=col)
+    return _positions(rows, _ops.mul(rows, 0), counts, total, dtype)
 
 
 @function(out=True)
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Positions [2, n] of the upper triangle of a row x col matrix."""
-    return _indices_of(_triangle_mask(row, col, offset, False), dtype)
+    offset = _checked_offset(row, col, offset)
+    # Rows that have any; those before `partial` have all columns.
+    end = min(max(col - offset, 0), row)
+    partial = min(max(-offset, 0), end)
+    lacking = (end - partial) * (partial + end - 1 + 2 * offset) // 2
+    rows = _ops.arange(0, end)
+    left = _ops.clamp(rows + offset, min=0)
+    return _positions(rows, left, col - left, end * col - lacking, dtype)
 
 
 # ---- turning
@@ -257,6 +291,10 @@ def cartesian_prod(*tensors):
     return reshape(stack(meshgrid(*tensors, indexing="ij"), -1), (-1, len(tensors)))
 
 
+# A dimension for each, while they are chosen.
+_MOST_TOGETHER = 31
+
+
 @both
 def combinations(input, r=2, with_replacement=False):
     """Rows of all combinations of r of a vector's elements, in its order."""
@@ -265,9 +303,17 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return _ops.empty((0,), dtype=input.dtype, device=input.device)
+        return _ops.slice(input, 0, 0, 0)
     if r == 1:
         return _ops.unsqueeze(input, 1)
+    count = input.numel()
+    if count < (1 if with_replacement else r):
+        return _ops.slice(input, 0, 0, 0).reshape(0, r)
+    if r > _MOST_TOGETHER:
+        raise RuntimeError(
+            f"combinations() takes at most {_MOST_TOGETHER} elements together. "
+            f"Got r={r} of {count}."
+        )
     order = _ops.le if with_replacement else _ops.lt
     at = meshgrid(*[_ops.arange(0, input.numel())] * r, indexing="ij")
     mask = order(at[0], at[1])

@@ -3,7 +3,8 @@
 
 """How other libraries see a tensor, and bring one: __array_interface__, DLPack.
 
-Over shared memory what they see is the tensor's own memory; over gRPC a copy. What
+Over shared memory what they see is the tensor's own memory; over gRPC a copy, which
+follows it while it is small and else is read-only. What
 they bring is copied once. Memory of GPUs: device_arrays.py.
 """
 
@@ -26,6 +27,12 @@ def _array_interface(self):
         raise AttributeError("NumPy has no bfloat16")
     shape = tuple(self.shape)
     tensor = _ops.detach(self)
+    from holdfast.tensor_extras import mirrored_memory
+
+    memory = mirrored_memory(tensor)
+    if memory is not None:
+        offset, strides = tensor.storage_offset(), tuple(tensor.stride())
+        return _interface(numpy, tensor, memory, offset, strides)
     if self._session.transport != "shm" or not tensor.numel():
         tensor = tensor.contiguous()
     # The memory from its start to the last element, as bytes without gaps.
@@ -33,15 +40,19 @@ def _array_interface(self):
     count = 0
     if tensor.numel():
         count = 1 + sum((n - 1) * step for n, step in zip(shape, strides))
-    memory = _ops.as_strided(tensor, (count,), (1,), offset)._bytes()
+    memory = _ops.as_strided(tensor, (count,), (1,), offset)._buffer()
+    return _interface(numpy, tensor, memory, 0, strides)
+
+
+def _interface(numpy, tensor, memory, offset, strides):
     return {
         "version": 3,
-        "shape": shape,
-        "typestr": numpy.dtype(self.dtype.name).str,
+        "shape": tuple(tensor.shape),
+        "typestr": numpy.dtype(tensor.dtype.name).str,
         "data": memory,
         # Said also where they are plain: Pillow then takes tobytes().
-        "strides": tuple(step * self.itemsize for step in strides),
-        "offset": 0,
+        "strides": tuple(step * tensor.itemsize for step in strides),
+        "offset": offset * tensor.itemsize,
     }
 
 

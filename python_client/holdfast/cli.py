@@ -17,6 +17,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         prog="holdfast", description="Tensors that outlive your program."
     )
+    parser.add_argument("--version", action=_Version, nargs=0)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in command_names():
         module = importlib.import_module(f"holdfast.commands.{name}")
@@ -34,6 +35,19 @@ def main(argv=None):
         # The reader (`| head`) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+class _Version(argparse.Action):
+    """The client's version; the daemon's is in `holdfast status`."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, help="print the client's version", **kwargs)
+
+    def __call__(self, parser, *_):
+        from holdfast.version import __version__
+
+        print(f"holdfast {__version__}")
+        parser.exit()
 
 
 def command_names():

@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, function, method, overload
+from holdfast.constants import in_graph_of
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -59,7 +60,9 @@ def is_conj(self):
 
 @both
 def adjoint(input):
-    """The last two dimensions swapped, and conjugated."""
+    """The last two dimensions swapped, and conjugated; a number conjugated."""
+    if input.dim() == 0:
+        return conj(input)
     return conj(_ops.transpose(input, -2, -1))
 
 
@@ -77,7 +80,7 @@ def angle(input):
         input = _ops.to(input, _C.float32)
     phase = _ops.where(_ops.lt(input, 0), math.pi, _ops.mul(input, 0.0).detach())
     zero = _ops.logical_and(_ops.ge(input, 0), _ops.logical_not(_ops.isnan(input)))
-    return _ops.where(zero, 0.0, phase)
+    return in_graph_of(_ops.where(zero, 0.0, phase), input)
 
 
 @function(out=True)

@@ -60,7 +60,7 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports non-negative p values. Got p={p}.")
     n, input = input.size(0), _floats(input)
     if n < 2:
-        return _ops.full((0,), 0.0, dtype=input.dtype, device=input.device)
+        return input.reshape(-1)[:0]
     from holdfast import triu_indices
 
     rows, columns = triu_indices(n, n, 1).unbind(0)

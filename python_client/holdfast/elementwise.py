@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, inplace_of, overload
+from holdfast.constants import in_graph_of
 from holdfast.dtypes import finfo, get_default_dtype, result_type
 
 _ops = _C.ops
@@ -66,9 +67,9 @@ def _div(input, other, *, rounding_mode=None, inplace_=False):
     if rounding_mode is None:
         result = _ops.div(input, other)
     elif rounding_mode == "floor":
-        result = _ops.floor_divide(input, other)
+        result = in_graph_of(_ops.floor_divide(input, other), input, other)
     elif rounding_mode == "trunc":
-        result = _trunc_divide(input, other)
+        result = in_graph_of(_trunc_divide(input, other), input, other)
     else:
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
@@ -228,8 +229,8 @@ def _bounded(input, bound, choose, beyond):
         return choose(input, bound)
     # Of two equal ones the input has the whole gradient; minimum() would share it.
     dtype = result_type(input, bound)
-    where = _ops.logical_or(beyond(input, bound), _ops.ne(bound, bound))
     bound = bound if isinstance(bound, Tensor) else _C.tensor(bound)
+    where = _ops.logical_or(beyond(input, bound), _ops.ne(bound, bound))
     return _ops.where(where, _ops.to(bound, dtype), _ops.to(input, dtype))
 
 
@@ -239,12 +240,16 @@ _alias("clamp", "clip")
 @both(out=True)
 def clamp_min(input, min):
     """Limited to at least min."""
+    if isinstance(min, Tensor):
+        return _clamp(input, min)
     return _ops.clamp(input, min, None)
 
 
 @both(out=True)
 def clamp_max(input, max):
     """Limited to at most max."""
+    if isinstance(max, Tensor):
+        return _clamp(input, None, max)
     return _ops.clamp(input, None, max)
 
 

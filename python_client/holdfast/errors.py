@@ -10,6 +10,8 @@ where known, `filename` and `lineno` of the call. `trace_id` names the session i
 the daemon's log (`holdfast trace`).
 """
 
+import difflib
+
 
 class HoldfastError(Exception):
     """Base of every error that comes from Holdfast itself."""
@@ -65,6 +67,18 @@ class UnsupportedError(HoldfastError, NotImplementedError):
 
 class MissingAttributeError(UnsupportedError, AttributeError):
     """A name of PyTorch's that Holdfast has not; hasattr() says False."""
+
+    # The module that was asked, and for what: str() suggests names like it.
+    # Only then, since programs ask hasattr() about many names.
+    module = None
+
+    def __str__(self):
+        text = super().__str__()
+        if self.module is None:
+            return text
+        names = (name for name in dir(self.module) if not name.startswith("_"))
+        near = difflib.get_close_matches(self.name, names, n=1, cutoff=0.75)
+        return f"{text} Did you mean: {near[0]!r}?" if near else text
 
 
 class InternalError(HoldfastError, RuntimeError):

@@ -87,6 +87,8 @@ def _wrap(dim, rank):
 def _dims(input, s, dim):
     """The transformed dimensions, and the size to give each (None: its own)."""
     rank = input.dim()
+    s = (s,) if isinstance(s, int) else s
+    dim = (dim,) if isinstance(dim, int) else dim
     if dim is None:
         count = rank if s is None else len(s)
         if count > rank:

@@ -20,7 +20,9 @@ def _outer_edges(name, input, low, high, spread):
     """The range to count in, as two tensors: the data's, or the one given."""
     if low is None:
         if input.numel() == 0:
-            low = high = _ops.full((), 0, dtype=input.dtype)
+            # Of no data, as NumPy: one unit from 0 on.
+            low = _ops.full((), 0, dtype=input.dtype)
+            return low, low + 1
         else:
             values = input.detach()
             low, high = _ops.amin(values), _ops.amax(values)
@@ -64,7 +66,7 @@ def histc(input, bins=100, min=0, max=0):
 
 
 @both(out=True)
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): elements, or their weights, in each bin; bins a number,
     with the range of the data or the one given, or a tensor of increasing edges.
     density: divided so that the integral is 1."""

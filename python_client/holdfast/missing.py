@@ -75,6 +75,9 @@ def module_getattr(module, submodules=(), names=None):
             )
         if name.startswith("_"):
             raise AttributeError(f"module '{own}' has no attribute '{name}'")
-        raise MissingAttributeError(hint)
+        error = MissingAttributeError(hint)
+        error.module = sys.modules[own]
+        error.name = name
+        raise error
 
     return __getattr__

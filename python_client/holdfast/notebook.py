@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError
 
 _LINE = (
     "{server} at {address} · session {session} · {device} · {memory} in {tensors} "
-    "tensors{peak} · {queue}"
+    "tensors (peak {peak}) · {queue}"
 )
 
 
@@ -45,7 +45,7 @@ class Status:
             "memory": size_text(mine["bytes_in_use"])
             + (f" of {size_text(limit)}" if limit else ""),
             "tensors": str(mine["tensors"]),
-            "peak": f" (peak {size_text(mine['peak_bytes_in_use'])})",
+            "peak": size_text(mine["peak_bytes_in_use"]),
             "queue": f"{waiting} ops wait" if waiting else "nothing waits",
         }
 
@@ -60,7 +60,7 @@ def table(facts):
     """HTML of a dict of texts."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text.strip(' ()'))}</td></tr>"
+        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
         for name, text in facts.items()
     )
     return f"<table>{rows}</table>"

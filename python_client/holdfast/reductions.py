@@ -149,6 +149,11 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         input = _ops.to(input, dtype)
     if p in ("fro", None):
         p = 2.0
+    if p == "nuc":
+        from holdfast.linalg import matrix_norm
+
+        dims = tuple(range(input.dim())) if dim is None else dim
+        return matrix_norm(input, "nuc", dims, keepdim)
     if isinstance(p, str):
         raise NotImplementedError(f"holdfast has no torch.norm with p={p!r}.")
     if input.dtype.is_complex:
@@ -156,7 +161,14 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if p in (0, 1, 2, math.inf, -math.inf):
         result = _ops.vector_norm(input, builtins.float(p), dim, keepdim)
         return _C.show_as(result, "NormBackward1", input)
-    total = _ops.sum(_ops.pow(_ops.abs(input), p), dim, keepdim)
+    size = _ops.abs(input)
+    if input.requires_grad and p < 1:
+        # A power of 0 has an infinite slope; PyTorch's norm has the gradient 0 there.
+        none = _ops.eq(size, 0)
+        power = _ops.where(none, 0.0, _ops.pow(_ops.where(none, 1.0, size), p))
+    else:
+        power = _ops.pow(size, p)
+    total = _ops.sum(power, dim, keepdim)
     if not total.requires_grad:
         return _ops.pow(total, 1.0 / p)
     # As PyTorch has it, the gradient of a norm of 0 is 0.

@@ -5,7 +5,9 @@
 
 In this process, and nowhere else, `import torch` gives `holdfast`, and
 `import torch.nn` its `holdfast.nn`; `import torchvision` gives `holdfast.vision`
-where torchvision is not installed. What Holdfast lacks raises an error that names
+where torchvision is not installed; `import safetensors.torch` gives
+`holdfast.safetensors`, and so does `import safetensors` where that is not installed.
+What Holdfast lacks raises an error that names
 it. Nothing is written to disk, and an installed PyTorch is not touched.
 """
 
@@ -49,7 +51,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname == "multiprocessing.util":
-            return _changed_on_import(fullname, path)
+            return _changed_on_import(fullname, path, _with_stand_in)
         top, _, rest = fullname.partition(".")
         if top != self._package:
             return None
@@ -69,15 +71,51 @@ class _Finder(importlib.abc.MetaPathFinder):
         )
 
 
-def _changed_on_import(fullname, path):
-    """The spec of multiprocessing.util, which _with_stand_in() changes then: most
+class _SafetensorsFinder(importlib.abc.MetaPathFinder):
+    """Finds safetensors.torch in ours: PyTorch's reads tensors by their addresses."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == "safetensors":
+            installed = importlib.machinery.PathFinder.find_spec(fullname, path)
+            if installed is not None:
+                return _changed_on_import(fullname, path, _with_own_safe_open)
+        elif fullname != "safetensors.torch":
+            return None
+        module = importlib.import_module("holdfast.safetensors")
+        # The one module is both.
+        package = fullname == "safetensors"
+        spec = importlib.util.spec_from_loader(
+            fullname, _Loader(module), is_package=package
+        )
+        if package and not hasattr(module, "__path__"):
+            module.__path__ = []
+        module.torch = module
+        return spec
+
+
+def _with_own_safe_open(module):
+    """safe_open(file, framework="pt") opens a file for this package."""
+    installed = module.safe_open
+
+    def safe_open(filename, framework, *args, **kwargs):
+        from holdfast import safetensors
+
+        ours = framework in ("pt", "torch", "pytorch")
+        opens = safetensors.safe_open if ours else installed
+        return opens(filename, framework, *args, **kwargs)
+
+    module.safe_open = safe_open
+
+
+def _changed_on_import(fullname, path, change):
+    """The spec of a module that `change` is called with when it is imported: most
     programs never import it."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     execute = spec.loader.exec_module
 
     def exec_module(module):
         execute(module)
-        _with_stand_in(module)
+        change(module)
 
     spec.loader.exec_module = exec_module
     return spec
@@ -100,6 +138,7 @@ def stand_in_for_torch():
         f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
     )
     sys.meta_path.insert(0, _Finder("torch", "holdfast"))
+    sys.meta_path.insert(0, _SafetensorsFinder())
     if importlib.util.find_spec("torchvision") is None:
         sys.meta_path.insert(0, _Finder("torchvision", "holdfast.vision"))
     if "multiprocessing.util" in sys.modules:

@@ -40,8 +40,8 @@ _MAX_HEADER = 100_000_000
 # ---- writing
 
 
-def _header(tensors, metadata):
-    """The header's bytes, and the tensors in the order in which they are written."""
+def check_tensors(tensors):
+    """TypeError or RuntimeError if the format cannot hold them."""
     if not isinstance(tensors, Mapping):
         raise TypeError(
             f"[save_file] a dict of tensors is expected. Got {type(tensors).__name__}."
@@ -55,6 +55,11 @@ def _header(tensors, metadata):
         if tensor.dtype.name not in _NAME_OF:
             raise TypeError(f"[save_file] the format has no {tensor.dtype} ({name!r}).")
     _refuse_shared(tensors)
+
+
+def _header(tensors, metadata):
+    """The header's bytes, and the tensors in the order in which they are written."""
+    check_tensors(tensors)
     header = {}
     if metadata is not None:
         if not all(isinstance(x, str) for kv in metadata.items() for x in kv):

@@ -67,11 +67,11 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
             raise RuntimeError(
                 "diff expects prepend or append to be the same dimension as input"
             )
+    if n == 0:
+        return _ops.clone(input)
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
         input = _ops.cat(parts, dim)
-    if n == 0:
-        return _ops.clone(input)
     for _ in range(min(n, input.size(dim))):
         input = _differences(input, dim)
     return input
@@ -128,6 +128,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         )
     if len(set(dims)) != len(dims):
         raise RuntimeError("dim appears multiple times in the list of dims")
+    spacing = 1 if spacing is None else spacing
     several = isinstance(spacing, (list, tuple))
     steps = list(spacing) if several else [spacing] * len(dims)
     if len(steps) != len(dims):

@@ -4,11 +4,13 @@
 """Connections to a daemon: connect, leave, keep tensors for a later program."""
 
 import atexit
+import math
 import os
+import sys
 
 from holdfast import _C
 from holdfast._registry import function
-from holdfast._structure import put_together, take_apart
+from holdfast._structure import put_together, take_apart, tensor_keys
 
 
 @function
@@ -17,8 +19,9 @@ def connect(
     *,
     session=None,
     attach=None,
-    grace=60.0,
+    grace=None,
     timeout=10.0,
+    reconnect_timeout=None,
     default=True,
     token=None,
     ca=None,
@@ -29,20 +32,30 @@ def connect(
     """Opens a session on a daemon and makes it the default one.
 
     Tensors of a former default session stay where they are; that session ends
-    with the last of them, or with its close().
+    with the last of them, or with its close(). But where a program makes tensors
+    first and then asks for a session with a name on the same daemon, what it made is
+    in it: the session that its first op opened gets the name.
+
+    A session that has a name and keeps something (keep()) outlives the program,
+    however that ends, for its grace period; close() and `holdfast end` end it.
 
     address   "host:port" (gRPC) or "unix:/path" (shared memory). None: what
               HOLDFAST_ADDRESS names, else a daemon that runs on this machine,
-              else a private one that ends with this program.
+              else a private one that ends with this program, or with the last
+              session that has a name.
     session   a name for the session. If a program left a session of that name
               (detach(), or a lost connection), this one goes on with it: its
               `attached` is True, and kept() returns what is kept there. Else it
               is new.
     attach    True: the session must be there, and is taken over from a program
               that still uses it. False: it must be new.
-    grace     seconds that the session outlives a lost connection; negative:
-              until somebody attaches to it or ends it.
-    timeout   seconds to connect, and to reconnect after a cut.
+    grace     seconds that the session outlives its connection; negative: as long
+              as the daemon allows. None: 60, or what an earlier program asked for
+              the session if that is longer. session.grace tells.
+    timeout   seconds to connect, and to wait for answers.
+    reconnect_timeout
+              seconds to try again after a cut, over gRPC. None: as long as the
+              session stays on the daemon, which is its grace period.
     default   whether new tensors are made in this session.
 
     Over gRPC a daemon may ask who you are, and you may ask it:
@@ -59,6 +72,8 @@ def connect(
     """
     if isinstance(attach, str):
         session, attach = attach, True
+    if grace is not None and math.isnan(grace):
+        raise ValueError(f"grace must be a number of seconds. Got {grace}")
     if attach and not session:
         raise ValueError("connect(attach=True) needs the session's name")
     return _C.connect(
@@ -66,8 +81,9 @@ def connect(
         session or "",
         bool(attach),
         attach is None and bool(session),
-        float(grace),
+        None if grace is None else float(grace),
         float(timeout),
+        None if reconnect_timeout is None else float(reconnect_timeout),
         default,
         _credentials(token, ca, certificate, key, allow_plaintext_token),
     )
@@ -123,15 +139,23 @@ _STRUCTURE = ":structure"
 
 
 @function
-def keep(name, value):
+def keep(name, value, *, copy=False):
     """Keeps tensors on the daemon after this program ends.
 
     value is a tensor, a (nested) dict of tensors such as a module's state_dict, or
     what has a state_dict: a module, an optimizer, a scheduler. Dicts, lists and tuples
-    may have numbers, strings, booleans and None beside the tensors, which are kept as
-    they are now; tensors are what later ops make of them. None drops what the name
-    holds. A later program gets it with connect(session=...) and kept(). Like any op
-    this does not wait: a program that may be killed calls synchronize() after it.
+    may have numbers, strings, booleans and None beside the tensors. None drops what
+    the name holds. A later program gets it with connect(session=...) and kept().
+
+    All that one call keeps changes at once: a program that is killed leaves what the
+    last call kept, or what the one before it kept. Like any op this does not wait: a
+    program that may be killed calls synchronize() after it.
+
+    copy    False: the tensors themselves are kept. What later steps write in place
+            (weights, an optimizer's averages) is then kept as it is in the end, while
+            numbers beside them stay as they were at the call. True: the daemon keeps
+            copies of the tensors as they are now, a checkpoint in which all parts
+            belong together; they take their own memory.
 
     TypeError: something else is in it. ValueError: the name ends in ":structure".
     """
@@ -143,25 +167,51 @@ def keep(name, value):
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     if value is None:
-        for known in session.kept():
-            if known in (name, name + _STRUCTURE) or known.startswith(name + "."):
-                session.keep(known, None)
+        gone = [
+            known
+            for known in session._kept_names()
+            if known in (name, name + _STRUCTURE) or known.startswith(name + ".")
+        ]
+        session._keep_all(gone, [None] * len(gone))
         return
     if isinstance(value, _C.Tensor):
-        session.keep(name, value)
-        return
-    tensors, structure = take_apart(value, "keep")
-    for key, tensor in tensors.items():
-        session.keep(f"{name}.{key}", tensor)
-    if _is_flat(value):
-        structure = None
+        parts = {name: value}
     else:
-        import holdfast
+        parts = _parts(name, value)
+    # What the former call kept and this one does not goes in the same change.
+    groups = _groups.setdefault(session.trace_id, {})
+    if name not in groups:
+        groups[name] = _kept_before(session, name)
+    stale = groups[name] - parts.keys()
+    session._keep_all([*parts, *stale], [*parts.values(), *[None] * len(stale)], copy)
+    groups[name] = set(parts)
 
-        data = holdfast.frombuffer(bytearray(structure), dtype=holdfast.uint8)
-        structure = data.clone()
-    if structure is not None or name + _STRUCTURE in session.kept():
-        session.keep(name + _STRUCTURE, structure)
+
+# By session: the names under which each call of keep() has kept its parts.
+_groups = {}
+
+
+def _kept_before(session, name):
+    """What an earlier program kept with keep(name, ...). Waits, if it did."""
+    known = set(session._kept_names()) if session.attached else set()
+    if name in known:
+        return {name}
+    if name + _STRUCTURE not in known:
+        return set()
+    structure = session.kept()[name + _STRUCTURE].numpy().tobytes()
+    parts = {f"{name}.{key}" for key in tensor_keys(structure)}
+    return (parts | {name + _STRUCTURE}) & known
+
+
+def _parts(name, value):
+    """What stands for a nested value: tensors by the names they are kept under."""
+    import holdfast
+
+    tensors, structure = take_apart(value, "keep", flat=_is_flat(value))
+    parts = {f"{name}.{key}": tensor for key, tensor in tensors.items()}
+    data = holdfast.frombuffer(bytearray(structure), dtype=holdfast.uint8)
+    parts[name + _STRUCTURE] = data.clone()
+    return parts
 
 
 def _is_flat(value):
@@ -194,4 +244,26 @@ def kept(name=None):
     return found
 
 
-atexit.register(_C.close_all)
+def _leave():
+    """What the end of the program does with its sessions."""
+    for address, name, count, seconds in _C.close_all():
+        names = f"{count} kept name{'s' if count != 1 else ''}"
+        where = "" if _is_found(address) else f"{address!r}, "
+        # None in a program without a terminal.
+        if sys.stderr is not None:
+            print(
+                f"holdfast: session {name!r} stays with {names} for {seconds:g} s: "
+                f"connect({where}session={name!r})",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _is_found(address):
+    """Whether connect() finds the daemon without its address."""
+    if os.environ.get("HOLDFAST_ADDRESS"):
+        return os.environ["HOLDFAST_ADDRESS"] == address
+    return "/holdfast-private-" in address or address == _C.default_address()
+
+
+atexit.register(_leave)

@@ -96,9 +96,12 @@ def _reverse_dims(self):
 
 
 def _matrix_transpose(self):
-    if self.dim() < 2:
+    if self.dim() == 0:
+        return self
+    if self.dim() == 1:
         raise RuntimeError(
-            "tensor.mT is only supported on matrices or batches of matrices"
+            "tensor.mT is only supported on matrices or batches of matrices. Got 1-D "
+            "tensor."
         )
     return _ops.transpose(self, -2, -1)
 
@@ -166,6 +169,18 @@ def _shown(views, node, input):
     return tuple(views)
 
 
+# A tuple of more views would fill the client's memory, and take minutes.
+_MOST_VIEWS = 1 << 24
+
+
+def _require_views(name, input, dim, count):
+    if count > _MOST_VIEWS:
+        raise RuntimeError(
+            f"{name}() makes at most {_MOST_VIEWS} views. Got {count} of dimension "
+            f"{dim} of {list(input.shape)}."
+        )
+
+
 @function
 def split(tensor, split_size_or_sections, dim=0):
     """Views of split_size entries each along dim, or of the given sizes."""
@@ -177,6 +192,7 @@ def split(tensor, split_size_or_sections, dim=0):
                 f"split expects split_size be non-negative, but got {sections}"
             )
         step = max(sections, 1)
+        _require_views("split", tensor, dim, -(-size // step))
         bounds = [(i, min(i + step, size)) for i in range(0, max(size, 1), step)]
     else:
         if sum(sections) != size:
@@ -218,6 +234,7 @@ def tensor_split(
     if isinstance(cuts, builtins.int) and cuts <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
     if isinstance(cuts, builtins.int):
+        _require_views("tensor_split", input, dim, cuts)
         small, extra = divmod(size, cuts)
         cuts = [i * small + min(i, extra) for i in range(1, cuts)]
     edges = [0, *cuts, size]
@@ -229,6 +246,7 @@ def unbind(input, dim=0):
     """Tuple of the slices along dim, which disappears."""
     if input.dim() == 0:
         raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    _require_views("unbind", input, dim, input.size(dim))
     return _shown(
         [_ops.select(input, dim, i) for i in range(input.size(dim))],
         "UnbindBackward0",
@@ -391,6 +409,7 @@ def broadcast_to(input, size):
 @function
 def broadcast_shapes(*shapes):
     """The shape that the given ones broadcast to."""
+    shapes = [(s,) if isinstance(s, builtins.int) else s for s in shapes]
     rank = max((len(s) for s in shapes), default=0)
     result = [1] * rank
     for shape in shapes:

@@ -5,6 +5,9 @@
 
 import holdfast as _hf
 from holdfast import missing
+from holdfast._registry import name_for_pickle as _name_for_pickle
+from holdfast.airy import airy_ai  # noqa: F401
+from holdfast.polynomials import NAMED as _polynomials
 from holdfast.special_functions import NAMED, spherical_bessel_j0  # noqa: F401
 
 for _name, _target in {
@@ -36,5 +39,7 @@ for _name, _target in {
 }.items():
     globals()[_name] = getattr(_hf, _target)
 globals().update(NAMED)
+_name_for_pickle(NAMED, "holdfast.special")
+globals().update(_polynomials)
 
 __getattr__ = missing.module_getattr("torch.special")

@@ -34,6 +34,7 @@ for _name, _target in {
 for _name, _target in {
     "__lshift__": "bitwise_left_shift",
     "__rshift__": "bitwise_right_shift",
+    "__rdiv__": "__rtruediv__",
 }.items():
     setattr(Tensor, _name, getattr(Tensor, _target))
 
@@ -140,7 +141,9 @@ def polygamma(n, input=None):
         raise RuntimeError(f"polygamma(n, x) does not support negative n. Got n={n}.")
     if n == 0:
         return _ops.digamma(input)
-    return _ops.zeta(float(n + 1), input) * (math.factorial(n) * (-1.0) ** (n + 1))
+    # 171! is beyond float64.
+    factor = math.factorial(n) if n <= 170 else math.inf
+    return _ops.zeta(float(n + 1), input) * (factor if n % 2 else -factor)
 
 
 @both(names=("multigammaln",), out=True)
@@ -148,10 +151,10 @@ def mvlgamma(input, p):
     """Logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1. Got p={p}.")
-    total = p * (p - 1) / 4 * math.log(math.pi)
-    for i in range(p):
-        total = _ops.lgamma(input - i / 2) + total
-    return total
+    dtype = input.dtype if input.is_floating_point() else _C.default_dtype()
+    steps = _ops.to(_ops.arange(0, p, device=input.device), dtype) * 0.5
+    terms = _ops.lgamma(_ops.unsqueeze(input, -1) - steps)
+    return _ops.sum(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
 # Rows of the table share one op, which is told the name.

@@ -8,6 +8,7 @@ import warnings
 
 from holdfast import _C
 from holdfast._registry import both, function
+from holdfast.shapes import stack
 
 _ops = _C.ops
 
@@ -253,6 +254,8 @@ def istft(
     Every sample must lie under some window (RuntimeError; looking waits for the
     window's values). length cuts or pads the result.
     """
+    if not input.is_complex() and input.dim() > 2 and input.size(-1) == 2:
+        input = _ops.view_as_complex(input.contiguous())
     if not input.is_complex():
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from "
@@ -288,11 +291,11 @@ def istft(
     window = _full_window("istft", window, win_length, n_fft, real)
     norm = "ortho" if normalized else None
     x = _ops.transpose(x, 1, 2)
-    if onesided:
-        x = fft.irfft(x, n_fft, norm=norm)
+    if onesided or not return_complex:
+        # Of a real signal the second half of the spectrum tells nothing.
+        x = fft.irfft(x[..., : n_fft // 2 + 1], n_fft, norm=norm)
     else:
         x = fft.ifft(x, norm=norm)
-        x = x if return_complex else x.real
     start = n_fft // 2 if center else 0
     total = n_fft + hop_length * (frames - 1)
     end = total - start if center else total
@@ -314,7 +317,7 @@ def _overlapped(frames, hop):
     """Frames [N, K, n] added up at distances of hop, [N, n + hop (K - 1)]."""
     if frames.is_complex():
         parts = [_overlapped(part, hop) for part in (frames.real, frames.imag)]
-        return _ops.view_as_complex(_ops.stack(parts, -1))
+        return _ops.view_as_complex(stack(parts, -1))
     count, size = frames.size(1), frames.size(2)
     columns = _ops.transpose(frames, 1, 2)
     total = size + hop * (count - 1)

@@ -25,7 +25,9 @@ def numpy(self, *, force=False):
     """The elements as a NumPy array; waits.
 
     Over shared memory the array is the tensor's own memory, at any size in the
-    same time: writes to either are seen by both. Over gRPC it is a copy.
+    same time: writes to either are seen by both. Over gRPC this is so for memory of
+    up to 256 KiB, which is compared before an op uses it; larger arrays are copies,
+    and read-only: copy() them to write, or copy_() what they are to be.
     """
     if self.requires_grad:
         if not force:
@@ -36,7 +38,34 @@ def numpy(self, *, force=False):
         self = _ops.detach(self)
     import numpy
 
-    return numpy.asarray(self._buffer())
+    memory = mirrored_memory(self)
+    if memory is None:
+        return numpy.asarray(self._buffer())
+    return numpy.ndarray(
+        tuple(self.shape),
+        self.dtype.name,
+        memory,
+        self.storage_offset() * self.itemsize,
+        tuple(step * self.itemsize for step in self.stride()),
+    )
+
+
+def mirrored_memory(tensor):
+    """The bytes of the tensor's storage in an array that follows it, and that it
+    follows; None where there is no such array."""
+    import numpy
+
+    known = _C.mirror_of(tensor)
+    if known is None:
+        return None
+    if isinstance(known, tuple):
+        owner, offset, count = known
+        return numpy.frombuffer(owner, numpy.uint8, count, offset)
+    count = known // tensor.itemsize
+    flat = _ops.as_strided(_ops.detach(tensor), (count,), (1,), 0)
+    memory = numpy.array(numpy.asarray(flat._bytes()))
+    _C.mirrored(memory, tensor)
+    return memory
 
 
 @method

@@ -3,6 +3,8 @@
 
 """Small questions and synonyms that PyTorch has as functions or methods."""
 
+import builtins
+
 from holdfast import _C
 from holdfast._registry import FUNCTIONS, both, function, inplace_of, method
 
@@ -40,8 +42,8 @@ def is_neg(input):
 
 @both
 def is_inference(input):
-    """False: tensors made in inference mode are like all others."""
-    return False
+    """Whether the tensor's memory was made in inference mode."""
+    return input._is_inference
 
 
 @both
@@ -52,13 +54,24 @@ def resolve_neg(input):
 
 @method
 def data_ptr(self):
-    """An integer that tensors share whose elements begin at the same place of the
-    same memory, as long as one of them lives; 0 without elements. It is no address:
-    the memory is the daemon's."""
-    if not self.numel():
-        return 0
-    # Storages lie further apart than any is long.
-    return (self._storage_id << 46) + self.storage_offset() * self.dtype.itemsize
+    """The address of the first element, where this process maps the tensor's memory:
+    over shared memory, on a CPU. Else 0, as without elements.
+
+    It waits, and the address is good until the memory dies. Until then each op on that
+    memory is waited for, as with numpy(): `is_set_to()` compares places without that.
+    """
+    return self._address()
+
+
+@method
+def is_set_to(self, tensor):
+    """Whether both show the same elements of the same memory. Never waits."""
+    return (
+        self._storage_id == tensor._storage_id
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
 
 
 @method
@@ -91,10 +104,24 @@ FUNCTIONS["_shape_as_tensor"] = _shape_as_tensor
 
 
 @method
-def set_(self, source=None):
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Makes this tensor show the memory of `source`, of the same type; without it,
-    nothing. Returns self."""
-    self.data = self.new_empty((0,)) if source is None else source.detach()
+    nothing. With `size`: the elements of that memory from `storage_offset` on.
+    Returns self."""
+    if source is None:
+        self.data = self.new_empty((0,))
+        return self
+    shown = source.detach()
+    if size is not None:
+        if stride is None:
+            stride, step = [], 1
+            for length in reversed(size):
+                stride.insert(0, step)
+                step *= builtins.max(length, 1)
+        shown = _ops.as_strided(shown, tuple(size), tuple(stride), storage_offset)
+    elif storage_offset or stride:
+        raise TypeError("set_() takes storage_offset and stride with a size")
+    self.data = shown
     return self
 
 
@@ -220,7 +247,19 @@ def frexp(input):
 
 
 Tensor.frexp = frexp
-Tensor.H = property(lambda self: self.mH)
+
+
+def _hermitian(self):
+    """A matrix transposed and conjugated; a number conjugated."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(
+            "tensor.H is only supported on matrices (2-D tensors). Got "
+            f"{self.dim()}-D tensor. For batches of matrices, consider using tensor.mH"
+        )
+    return self.mH
+
+
+Tensor.H = property(_hermitian)
 
 for _name in ("is_xpu", "is_ipu", "is_mps", "is_mkldnn", "is_sparse_csr", "is_nested"):
     setattr(Tensor, _name, False)

@@ -111,7 +111,7 @@ def resize_(self, *sizes, memory_format=None):
     return self._become(_ops.view(fresh, sizes))
 
 
-@method
+@both
 def resize_as_(self, the_template, *, memory_format=None):
     """resize_() to the size of another tensor."""
     return resize_(self, *the_template.shape)

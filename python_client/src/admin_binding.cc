@@ -34,6 +34,24 @@ PyObject* AskAdminFunction(PyObject*, PyObject* args) {
                                      static_cast<Py_ssize_t>(answer->size()));
 }
 
+// (address, timeout in seconds) -> a serialized StatsReply
+PyObject* AskStatsFunction(PyObject*, PyObject* args) {
+  const char* address = "";
+  client::ConnectOptions options;
+  if (!PyArg_ParseTuple(args, "sd", &address, &options.timeout_seconds)) {
+    return nullptr;
+  }
+  options.address = address;
+  absl::StatusOr<std::string> answer;
+  {
+    ScopedGilRelease unlocked;
+    answer = client::AskStats(options);
+  }
+  if (!answer.ok()) return RaiseStatus(answer.status());
+  return PyBytes_FromStringAndSize(answer->data(),
+                                   static_cast<Py_ssize_t>(answer->size()));
+}
+
 }  // namespace
 
 bool ReadCredentials(PyObject* tuple, client::Credentials* credentials) {
@@ -53,6 +71,7 @@ bool ReadCredentials(PyObject* tuple, client::Credentials* credentials) {
 
 void AppendAdminFunctions(std::vector<PyMethodDef>* functions) {
   functions->push_back({"ask_admin", AskAdminFunction, METH_VARARGS, nullptr});
+  functions->push_back({"ask_stats", AskStatsFunction, METH_VARARGS, nullptr});
 }
 
 }  // namespace holdfast::python

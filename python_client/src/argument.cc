@@ -141,6 +141,12 @@ Converted ToAttrOfKind(const OpParam& param, PyObject* object,
     case ParamKind::kScalar:
     case ParamKind::kOperand:
     case ParamKind::kOptOperand: {
+      // A bound (`Scalar?`) that requires gradients is for the overload, which
+      // keeps it in the graph.
+      if (param.nullable && IsTensor(object) &&
+          TensorOf(object)->requires_grad) {
+        return Converted::kNo;
+      }
       const Converted result = IsTensor(object) ? ReadScalar(object, value)
                                                 : AsNumber(object, value);
       if (result == Converted::kYes && param.kind == ParamKind::kFloat) {
@@ -218,7 +224,9 @@ Converted AsInts(PyObject* object, int repeat, Dims* values) {
   }
   const Py_ssize_t size = is_tuple ? PyTuple_Size(object) : PyList_Size(object);
   if (size > kMaxListLength) {
-    PyErr_SetString(PyExc_ValueError, "the list of ints is too long");
+    PyErr_Format(PyExc_ValueError,
+                 "a list of ints must have at most %zd numbers. Got %zd.",
+                 kMaxListLength, size);
     return Converted::kError;
   }
   values->clear();

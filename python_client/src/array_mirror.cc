@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "client/session.h"
+#include "python_client/src/buffer_format.h"
 #include "python_client/src/call.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
+#include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
 
@@ -160,6 +162,39 @@ bool MirrorArray(PyObject* array, const Tensor& tensor) {
   mirror->known.assign(mirror->data, mirror->data + memory->len);
   tensor->storage()->memory().mirror = std::move(mirror);
   return true;
+}
+
+PyObject* MirrorOf(PyObject*, PyObject* object) {
+  if (!IsTensor(object)) {
+    PyErr_SetString(PyExc_TypeError, "mirror_of() takes a Tensor");
+    return nullptr;
+  }
+  const Tensor tensor = TensorOf(object);
+  if (!Settle(tensor)) return nullptr;
+  const Session& session = *tensor->session();
+  const int64_t bytes = tensor->storage()->memory().bytes;
+  const bool mapped = session.transport() == "shm" && session.device() == "cpu";
+  if (mapped || bytes <= 0 || bytes > kMaxMirrorBytes ||
+      tensor->spec().device != 0 ||
+      BufferFormat(tensor->spec().dtype) == nullptr) {
+    Py_RETURN_NONE;
+  }
+  const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
+  PyRef owner = mirror == nullptr ? PyRef() : Alive(*mirror);
+  if (!owner) return PyLong_FromLongLong(bytes);
+  const auto at = static_cast<Py_ssize_t>(
+      mirror->data - static_cast<const char*>(mirror->owned));
+  return Py_BuildValue("(Nnn)", owner.release(), at,
+                       static_cast<Py_ssize_t>(mirror->known.size()));
+}
+
+PyObject* Mirrored(PyObject*, PyObject* args) {
+  PyObject *array = nullptr, *tensor = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &array, &tensor) || !IsTensor(tensor) ||
+      !MirrorArray(array, TensorOf(tensor))) {
+    return nullptr;
+  }
+  Py_RETURN_NONE;
 }
 
 bool PullMirrors(absl::Span<const Tensor> tensors) {

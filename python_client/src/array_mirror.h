@@ -27,6 +27,13 @@ inline bool IsMirrored(const client::Tensor& tensor) {
 // writable row-major array of at most kMaxMirrorBytes. False: an error is set.
 bool MirrorArray(PyObject* array, const client::Tensor& tensor);
 
+// (tensor) -> how a NumPy array and a tensor that is not mapped here look like
+// one memory: the bytes of the storage, of which mirrored() may take a copy; or
+// (owner, offset, bytes), what mirrors it by now; or None: it is too large.
+PyObject* MirrorOf(PyObject*, PyObject* tensor);
+// (array of the storage's bytes, tensor) -> None. Ties them.
+PyObject* Mirrored(PyObject*, PyObject* args);
+
 // Before the tensors are used, and after one was written. They wait when there
 // is something to bring. False: an error is set.
 bool PullMirrors(absl::Span<const client::Tensor> tensors);

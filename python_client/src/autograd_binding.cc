@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "client/inference_mode.h"
 #include "client/session.h"
 #include "client/shown_name.h"
 #include "python_client/src/call.h"
@@ -234,6 +235,16 @@ PyObject* SetGradMode(PyObject*, PyObject* enabled) {
   const int truth = PyObject_IsTrue(enabled);
   if (truth < 0) return nullptr;
   return PyBool_FromLong(SetGradEnabled(truth != 0));
+}
+
+PyObject* IsInferenceMode(PyObject*, PyObject*) {
+  return PyBool_FromLong(client::InferenceMode());
+}
+
+PyObject* SetInferenceMode(PyObject*, PyObject* on) {
+  const int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
+  return PyBool_FromLong(client::SetInferenceMode(truth != 0));
 }
 
 // (roots, gradients or None each, inputs, retain_graph, create_graph,

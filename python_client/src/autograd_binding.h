@@ -24,6 +24,8 @@ PyObject* ShowAs(PyObject* module, PyObject* const* args, Py_ssize_t count,
                  PyObject* keywords);
 PyObject* IsGradEnabled(PyObject* module, PyObject* unused);
 PyObject* SetGradMode(PyObject* module, PyObject* enabled);
+PyObject* IsInferenceMode(PyObject* module, PyObject* none);
+PyObject* SetInferenceMode(PyObject* module, PyObject* on);
 PyObject* Backward(PyObject* module, PyObject* args);
 PyObject* Grad(PyObject* module, PyObject* args);
 PyObject* DependsOnOthers(PyObject* module, PyObject* args);

@@ -20,6 +20,7 @@ namespace {
 struct Exported {
   Tensor tensor;  // whose own memory it is; null: a copy, which keeps nothing
   ReadValue value;
+  bool readonly = false;
   char* data;  // first element
   const char* format;
   Py_ssize_t itemsize;
@@ -47,7 +48,11 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   }
   view->buf = exported.data;
   view->len = static_cast<Py_ssize_t>(spec.nbytes());
-  view->readonly = 0;
+  if (exported.readonly && (flags & PyBUF_WRITABLE) != 0) {
+    PyErr_SetString(PyExc_BufferError, "the elements are a copy");
+    return -1;
+  }
+  view->readonly = exported.readonly ? 1 : 0;
   view->itemsize = exported.itemsize;
   view->format = (flags & PyBUF_FORMAT) != 0
                      ? const_cast<char*>(exported.format)
@@ -132,6 +137,9 @@ PyObject* NewBuffer(const Tensor& tensor) {
 PyObject* NewBuffer(const Tensor& tensor, ReadValue value) {
   std::unique_ptr<Exported> exported = Export(tensor, std::move(value));
   const TensorSpec& spec = exported->value.spec;
+  // Writes into a copy would be lost. PyTorch gives no array of a GPU's tensor,
+  // so that nobody expects to write one.
+  exported->readonly = !exported->value.placed && tensor->spec().device == 0;
   for (size_t i = 0; i < spec.shape.size(); ++i) {
     exported->shape.push_back(static_cast<Py_ssize_t>(spec.shape[i]));
     exported->strides.push_back(static_cast<Py_ssize_t>(spec.strides[i]) *

@@ -14,7 +14,7 @@ namespace holdfast::python {
 
 bool InitBufferType();
 
-// Waits for the tensor.
+// Waits for the tensor. A copy is read-only.
 PyObject* NewBuffer(const client::Tensor& tensor);
 // Waits for the tensor, and shows its bytes in one dimension, whatever their
 // type. ValueError if it is not contiguous.

@@ -114,11 +114,16 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
       return false;
     }
   } else {
+    HoldsGilInCall() = true;
     status = session->Apply(attrs, inputs, inplace, g_grad_enabled, outputs,
                             random, unpack);
+    HoldsGilInCall() = false;
   }
   if (ABSL_PREDICT_FALSE(!status.ok())) {
-    RaiseStatus(status);
+    // Ctrl-C ended a wait for room: its handler's turn has come.
+    if (!absl::IsCancelled(status) || PyErr_CheckSignals() == 0) {
+      RaiseStatus(status);
+    }
     return false;
   }
   // What may fail later: on its data, or when its gradient finds a saved tensor

@@ -23,8 +23,10 @@ namespace {
 // over the network long enough to resume after a cut.
 constexpr double kChildGraceSeconds = 5;
 
-ConnectOptions ChildOptions(const std::string& address) {
+ConnectOptions ChildOptions(const std::string& address,
+                            const std::string& parent_token) {
   ConnectOptions options;
+  options.parent_token = parent_token;
   options.client = kClientName;
   options.address = address;
   const bool local = absl::StartsWith(address, "unix:");
@@ -37,6 +39,7 @@ struct Sessions {
   std::vector<std::weak_ptr<Session>> opened;
   NextSession next;
   bool child = false;  // of a process that had a session, or a worker
+  std::weak_ptr<Session> implicit;
 };
 
 // Never destroyed: the interpreter's atexit closes what is open while threads
@@ -51,6 +54,7 @@ Sessions& All() {
       sessions->child = true;
     }
     sessions->current.reset();
+    sessions->implicit.reset();
     sessions->opened.clear();
   }
   return *sessions;
@@ -75,7 +79,8 @@ absl::StatusOr<std::shared_ptr<Session>> Connect(
 absl::StatusOr<std::shared_ptr<Session>> ConnectDefault() {
   Sessions& all = All();
   if (all.current != nullptr) return all.current;
-  ConnectOptions options = ChildOptions(all.next.address);
+  ConnectOptions options =
+      ChildOptions(all.next.address, all.next.parent_token);
   if (!all.child) options.grace_seconds = ConnectOptions().grace_seconds;
   absl::StatusOr<std::shared_ptr<Session>> session = Connect(options);
   if (!session.ok()) return session;
@@ -87,6 +92,7 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectDefault() {
     all.next.seed.reset();
   }
   all.current = *session;
+  all.implicit = *session;
   return session;
 }
 
@@ -102,7 +108,9 @@ absl::StatusOr<std::shared_ptr<Session>> SessionBeside(const Session& parent) {
     }
   }
   // Nobody else holds it but the tensors that come.
-  return Connect(ChildOptions(parent.address()));
+  return Connect(ChildOptions(
+      parent.address(),
+      all.next.address == parent.address() ? all.next.parent_token : ""));
 }
 
 absl::StatusOr<Tensor> Inherit(const Tensor& tensor) {
@@ -111,7 +119,8 @@ absl::StatusOr<Tensor> Inherit(const Tensor& tensor) {
   if (!session.ok()) return session.status();
   ScopedGilRelease unlocked;
   absl::StatusOr<Tensor> copy = (*session)->Inherit(tensor);
-  if (copy.ok() && tensor->requires_grad) {
+  // What stands behind a result, the graph, is the parent's.
+  if (copy.ok() && tensor->requires_grad && tensor->is_leaf) {
     absl::Status status = (*session)->SetRequiresGrad(*copy, true);
     if (!status.ok()) return status;
   }
@@ -144,6 +153,11 @@ void SetCurrentSession(std::shared_ptr<Session> session) {
   All().current.swap(session);
 }
 
+std::shared_ptr<Session> ImplicitSession() {
+  std::shared_ptr<Session> session = All().implicit.lock();
+  return session == All().current ? session : nullptr;
+}
+
 Session* DefaultSession() {
   if (Session* current = All().current.get()) return current;
   absl::StatusOr<std::shared_ptr<Session>> session = ConnectDefault();
@@ -156,6 +170,9 @@ void PrepareSession(NextSession next) {
   Sessions& all = All();
   if (!next.address.empty()) all.next.address = std::move(next.address);
   if (next.seed.has_value()) all.next.seed = next.seed;
+  if (!next.parent_token.empty()) {
+    all.next.parent_token = std::move(next.parent_token);
+  }
   all.child = true;
 }
 
@@ -166,6 +183,14 @@ void InheritTensor(PyObject* object) {
   const PyRef held = PyRef::Borrowed(object);
   absl::StatusOr<Tensor> copy = Inherit(tensor);
   if (!copy.ok()) return tensor->session()->NoteNotInherited(copy.status());
+  if (tensor->requires_grad && !tensor->is_leaf &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "a graph stays with the process that recorded it: in this "
+                   "forked process the tensor is a constant, through which no "
+                   "backward goes. Compute it again here, or detach() it.",
+                   1) < 0) {
+    PyErr_WriteUnraisable(object);  // nobody here can raise it
+  }
   reinterpret_cast<PyTensor*>(object)->tensor = *std::move(copy);
 }
 

@@ -33,6 +33,10 @@ std::vector<std::shared_ptr<client::Session>> OpenedSessions();
 std::shared_ptr<client::Session> CurrentSession();
 void SetCurrentSession(std::shared_ptr<client::Session> session);
 
+// The default session if an op opened it, not connect(): the program has not
+// chosen it. Null if there is none.
+std::shared_ptr<client::Session> ImplicitSession();
+
 // The default session; connects on first use. nullptr with an error set.
 client::Session* DefaultSession();
 
@@ -40,6 +44,7 @@ client::Session* DefaultSession();
 struct NextSession {
   std::string address;  // "": as connect() finds it
   std::optional<uint64_t> seed;
+  std::string parent_token;  // ConnectOptions'; "": this is no worker
 };
 void PrepareSession(NextSession next);
 

@@ -74,6 +74,12 @@ PyObject* ClassOf(absl::StatusCode code) {
   }
 }
 
+// Whether a wrong index among its elements is a RuntimeError in PyTorch, and no
+// IndexError as in an expression with brackets.
+bool IndexIsAnArgument(absl::string_view op) {
+  return op == "gather" || op == "ctc_loss" || absl::StartsWith(op, "scatter");
+}
+
 // A failed attribute assignment loses a detail, never the error itself.
 void SetDetail(PyObject* error, const char* name, PyObject* owned_value) {
   PyRef value(owned_value);
@@ -107,6 +113,9 @@ PyObject* RaiseStatus(const absl::Status& status) {
   // types were refused before.
   if (absl::StartsWith(failure.op, "linalg_") && type == g_classes[kOpError]) {
     type = g_classes[kLinAlgError];
+  }
+  if (type == g_classes[kIndexError] && IndexIsAnArgument(failure.op)) {
+    type = g_classes[kOpError];
   }
   SourceLine line;
   if (!failure.op.empty()) {

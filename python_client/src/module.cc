@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "client/interrupt.h"
+#include "python_client/src/array_mirror.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_type.h"
 #include "python_client/src/default_dtype.h"
@@ -15,6 +17,7 @@
 #include "python_client/src/overrides.h"
 #include "python_client/src/publish_binding.h"
 #include "python_client/src/random_stream_type.h"
+#include "python_client/src/read.h"
 #include "python_client/src/saved_tensors_binding.h"
 #include "python_client/src/session_binding.h"
 #include "python_client/src/sharing_binding.h"
@@ -48,6 +51,8 @@ PyMethodDef* ModuleFunctions() {
       {"store_out", StoreOut, METH_VARARGS,
        "store_out(out, result, /)\n--\n\n"
        "Writes a result, or a tuple of them, into the caller's; returns out."},
+      {"mirror_of", MirrorOf, METH_O, nullptr},
+      {"mirrored", Mirrored, METH_VARARGS, nullptr},
       {"show_as", AsPyCFunction(ShowAs), METH_FASTCALL | METH_KEYWORDS,
        "show_as(result, name, *inputs, /)\n--\n\n"
        "result; its grad_fn is shown as `name` of the inputs, where more ops "
@@ -55,6 +60,8 @@ PyMethodDef* ModuleFunctions() {
       {"is_grad_enabled", IsGradEnabled, METH_NOARGS,
        "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
       {"set_grad_mode", SetGradMode, METH_O, nullptr},
+      {"is_inference_mode", IsInferenceMode, METH_NOARGS, nullptr},
+      {"set_inference_mode", SetInferenceMode, METH_O, nullptr},
       {"backward", Backward, METH_VARARGS, nullptr},
       {"set_note_ops", SetNoteOps, METH_O, nullptr},
       {"record_function", RecordFunction, METH_VARARGS, nullptr},
@@ -80,6 +87,7 @@ PyMethodDef* ModuleFunctions() {
 
 bool Fill(PyObject* module) {
   InitSourceLines();
+  client::g_interrupt_pending = InterruptPending;
   return ImportErrorClasses() && InitOpFunctions() && InitAutograd() &&
          InitBufferType() && AddDTypes(module) && AddSizeType(module) &&
          AddSessionType(module) && AddRandomStreamType(module) &&

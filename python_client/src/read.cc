@@ -83,6 +83,17 @@ bool Interrupted() {
   return raised;
 }
 
+bool& HoldsGilInCall() {
+  static thread_local bool holds = false;
+  return holds;
+}
+
+bool InterruptPending() {
+  if (!HoldsGilInCall() || PyOS_InterruptOccurred() == 0) return false;
+  PyErr_SetInterrupt();  // the handler's turn comes when no lock is held
+  return true;
+}
+
 bool WaitForSizes(const Tensor& tensor) {
   const Tensor held = tensor;
   absl::Status status;
@@ -115,6 +126,21 @@ bool ReadTensor(const Tensor& tensor, bool place, ReadValue* value) {
   }
   *value = *std::move(result);
   return true;
+}
+
+PyObject* ReadAddress(const Tensor& tensor) {
+  if (!Settle(tensor)) return nullptr;
+  if (tensor->spec().numel() == 0) return PyLong_FromLong(0);
+  if (IsMirrored(tensor) && !PullMirrors({&tensor, 1})) return nullptr;
+  const std::shared_ptr<Session> session = tensor->session();
+  const Tensor held = tensor;
+  absl::StatusOr<uintptr_t> address;
+  {
+    ScopedGilRelease unlocked;
+    address = session->Address(held, Interrupted);
+  }
+  if (!address.ok()) return RaiseStatus(address.status());
+  return PyLong_FromVoidPtr(reinterpret_cast<void*>(*address));
 }
 
 PyObject* ElementToPython(DType dtype, const void* data) {

@@ -14,6 +14,11 @@ namespace holdfast::python {
 // Whether a signal handler raised; the callback of the session's waits.
 bool Interrupted();
 
+// The same of waits that cannot run Python code (client/interrupt.h), where the
+// calling thread has said that it holds the GIL.
+bool InterruptPending();
+bool& HoldsGilInCall();
+
 // Waits until the sizes of a tensor are known, which they are at once unless
 // they depend on data. Before anything that looks at them. False with a Python
 // error set, which is that of the op that makes the tensor.
@@ -27,6 +32,10 @@ inline bool Settle(const client::Tensor& tensor) {
 // Python error set.
 bool ReadTensor(const client::Tensor& tensor, bool place,
                 client::ReadValue* value);
+
+// Where the tensor's memory is mapped (Session::Address), as a Python int. Null
+// with a Python error set.
+PyObject* ReadAddress(const client::Tensor& tensor);
 
 // One element as bool, int or float; ValueError-like for other sizes, in
 // PyTorch's words.

@@ -3,11 +3,14 @@
 #include "python_client/src/session_binding.h"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/default_address.h"
 #include "client/numerics.h"
+#include "client/private_daemon.h"
 #include "python_client/src/admin_binding.h"
 #include "python_client/src/autocast.h"
 #include "python_client/src/default_session.h"
@@ -45,6 +48,12 @@ PyObject* FromStatus(const absl::Status& status) {
 absl::Status CloseUnlocked(const std::shared_ptr<Session>& session, bool keep) {
   ScopedGilRelease unlocked;
   return session->Close(keep);
+}
+
+std::optional<Session::Left> CloseOrLeave(
+    const std::shared_ptr<Session>& session) {
+  ScopedGilRelease unlocked;
+  return session->CloseOrLeave();
 }
 
 PyObject* SessionClose(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -93,6 +102,47 @@ PyObject* SessionKeep(PyObject* self, PyObject* args) {
   }
   return FromStatus(SessionOf(self).Keep(
       name, object == Py_None ? Tensor() : TensorOf(object)));
+}
+
+// (names, tensors, copy): lists of one length; None drops a name.
+PyObject* SessionKeepAll(PyObject* self, PyObject* args) {
+  PyObject *names = nullptr, *tensors = nullptr;
+  int copy = 0;
+  if (!PyArg_ParseTuple(args, "O!O!|p", &PyList_Type, &names, &PyList_Type,
+                        &tensors, &copy)) {
+    return nullptr;
+  }
+  const Py_ssize_t count = PyList_Size(names);
+  if (PyList_Size(tensors) != count) {
+    PyErr_SetString(PyExc_ValueError, "keep() takes a tensor for each name");
+    return nullptr;
+  }
+  std::vector<Session::KeepItem> items(count);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_ssize_t size = 0;
+    const char* name = PyUnicode_AsUTF8AndSize(PyList_GetItem(names, i), &size);
+    if (name == nullptr) return nullptr;
+    PyObject* object = PyList_GetItem(tensors, i);
+    if (object != Py_None && !IsTensor(object)) {
+      PyErr_SetString(PyExc_TypeError,
+                      "keep() takes a Tensor, or None to drop");
+      return nullptr;
+    }
+    items[i].first.assign(name, size);
+    if (object != Py_None) items[i].second = TensorOf(object);
+  }
+  return FromStatus(SessionOf(self).Keep(items, copy != 0));
+}
+
+PyObject* SessionKeptNames(PyObject* self, PyObject*) {
+  PyRef list(PyList_New(0));
+  if (!list) return nullptr;
+  for (const std::string& name : SessionOf(self).KeptNames()) {
+    PyRef text(PyUnicode_FromStringAndSize(
+        name.data(), static_cast<Py_ssize_t>(name.size())));
+    if (!text || PyList_Append(list.get(), text.get()) < 0) return nullptr;
+  }
+  return list.release();
 }
 
 PyObject* SessionKept(PyObject* self, PyObject*) {
@@ -164,10 +214,12 @@ PyObject* Closed(PyObject* self, void*) {
 
 PyObject* Repr(PyObject* self) {
   const Session& session = SessionOf(self);
-  return PyUnicode_FromFormat(
-      "<holdfast.Session %s over %s to %s%s>", session.server().c_str(),
-      session.transport().c_str(), session.address().c_str(),
-      session.closed() ? ", closed" : "");
+  const std::string name = session.name();
+  return Text(absl::StrCat(
+      "<holdfast.Session ", name.empty() ? "" : absl::StrCat("'", name, "', "),
+      "number ", session.id(), ", ", session.attached() ? "attached, " : "",
+      session.server(), " over ", session.transport(), " to ",
+      session.address(), session.closed() ? ", closed" : "", ">"));
 }
 
 // Two objects are equal when they are the same session.
@@ -188,7 +240,15 @@ PyObject* Enter(PyObject* self, PyObject*) {
   return self;
 }
 
-PyObject* Exit(PyObject* self, PyObject*) {
+// What an exception leaves is not what the program meant to end.
+PyObject* Exit(PyObject* self, PyObject* args) {
+  if (PyTuple_Size(args) > 0 && PyTuple_GetItem(args, 0) != Py_None) {
+    const std::shared_ptr<Session> session =
+        reinterpret_cast<PySession*>(self)->session;
+    CloseOrLeave(session);
+    if (CurrentSession() == session) SetCurrentSession(nullptr);
+    Py_RETURN_NONE;
+  }
   PyRef none(PyTuple_New(0));
   return none ? SessionClose(self, none.get(), nullptr) : nullptr;
 }
@@ -219,6 +279,18 @@ PyObject* ReleaseMemory(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* Name(PyObject* self, void*) {
+  const std::string name = SessionOf(self).name();
+  if (name.empty()) Py_RETURN_NONE;
+  return Text(name);
+}
+
+PyObject* Grace(PyObject* self, void*) {
+  return PyFloat_FromDouble(SessionOf(self).grace_seconds());
+}
+
+PyObject* Token(PyObject* self, void*) { return Text(SessionOf(self).token()); }
+
 PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(SessionOf(self).id());
 }
@@ -245,7 +317,9 @@ PyMethodDef g_methods[] = {
     {"keep", SessionKeep, METH_VARARGS,
      "keep($self, name, tensor, /)\n--\n\n"
      "Keeps a tensor under a name for a later client; None drops it."},
+    {"_keep_all", SessionKeepAll, METH_VARARGS, nullptr},
     {"kept", SessionKept, METH_NOARGS, "Kept tensors by name."},
+    {"_kept_names", SessionKeptNames, METH_NOARGS, nullptr},
     {"_reset_peak_memory", ResetPeakMemory, METH_NOARGS, nullptr},
     {"_release_memory", ReleaseMemory, METH_NOARGS, nullptr},
     {"_stats", SessionStats, METH_NOARGS, nullptr},
@@ -264,6 +338,10 @@ PyGetSetDef g_properties[] = {
     {"device_count", DeviceCount, nullptr, "How many GPUs the daemon has.",
      nullptr},
     {"server", Server, nullptr, "The daemon's name and version.", nullptr},
+    {"name", Name, nullptr, "The session's name, None without one.", nullptr},
+    {"grace", Grace, nullptr,
+     "Seconds that the session outlives its connection.", nullptr},
+    {"_token", Token, nullptr, nullptr, nullptr},
     {"id", Id, nullptr, "The session's number in `holdfast status`.", nullptr},
     {"trace_id", TraceId, nullptr,
      "Names the session in errors and in the daemon's log (`holdfast trace`).",
@@ -289,30 +367,68 @@ PyType_Spec g_spec = {"holdfast.Session", sizeof(PySession), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       g_slots};
 
-// (address, session name, attach, attach if nobody uses it, grace seconds,
-// timeout seconds, default, credentials as ReadCredentials takes them)
+// Whether connect(address) finds the daemon that `session` is on.
+bool SameDaemon(const std::string& address, const Session& session) {
+  absl::StatusOr<client::Target> target = client::ParseAddress(address);
+  if (!target.ok()) return false;
+  if (target->kind == client::Target::kNetwork) {
+    return session.address() == target->where;
+  }
+  // A private one is found where none runs.
+  return session.address() == absl::StrCat("unix:", target->where) ||
+         (target->kind == client::Target::kAny && session.on_private_daemon() &&
+          !client::DaemonRuns(target->where));
+}
+
+// The session that connect(options) is to go on with, null if there is none:
+// what a program made before it asked for a session with a name is in one that
+// it never asked for, which gets the name.
+std::shared_ptr<Session> Adopt(const ConnectOptions& options) {
+  const std::shared_ptr<Session> session = ImplicitSession();
+  if (session == nullptr || session->closed() || session->forked() ||
+      !session->name().empty() || options.session_name.empty() ||
+      options.attach || !SameDaemon(options.address, *session)) {
+    return nullptr;
+  }
+  ScopedGilRelease unlocked;
+  const absl::Status named =
+      session->SetName(options.session_name, options.grace_seconds);
+  // There is one of that name to attach to, or the daemon is an older one.
+  return named.ok() ? session : nullptr;
+}
+
+// (address, session name, attach, attach if nobody uses it, grace seconds or
+// None, timeout seconds, seconds to reconnect or None, default, credentials as
+// ReadCredentials takes them)
 PyObject* ConnectFunction(PyObject*, PyObject* args) {
   const char* address = "";
   const char* name = "";
   int attach = 0;
   int attach_if_away = 0;
   int make_default = 1;
-  PyObject* credentials = nullptr;
+  PyObject *grace = nullptr, *reconnect = nullptr, *credentials = nullptr;
   ConnectOptions options;
-  if (!PyArg_ParseTuple(args, "ssppddp|O", &address, &name, &attach,
-                        &attach_if_away, &options.grace_seconds,
-                        &options.timeout_seconds, &make_default,
-                        &credentials) ||
+  if (!PyArg_ParseTuple(args, "ssppOdOp|O", &address, &name, &attach,
+                        &attach_if_away, &grace, &options.timeout_seconds,
+                        &reconnect, &make_default, &credentials) ||
       (credentials != nullptr &&
        !ReadCredentials(credentials, &options.credentials))) {
     return nullptr;
   }
+  options.default_grace = grace == Py_None;
+  if (grace != Py_None) options.grace_seconds = PyFloat_AsDouble(grace);
+  if (reconnect != Py_None) {
+    options.reconnect_seconds = PyFloat_AsDouble(reconnect);
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
   options.attach_if_away = attach_if_away != 0;
   options.address = address;
   options.session_name = name;
   options.attach = attach != 0;
   options.client = kClientName;
-  std::shared_ptr<Session> session = OpenSession(options);
+  std::shared_ptr<Session> session;
+  if (make_default != 0) session = Adopt(options);
+  if (session == nullptr) session = OpenSession(options);
   if (session == nullptr) return nullptr;
   if (make_default != 0) SetCurrentSession(session);
   return WrapSession(std::move(session));
@@ -342,22 +458,38 @@ PyObject* SetDefaultSession(PyObject*, PyObject* session) {
   Py_RETURN_NONE;
 }
 
-// Ends every session of this process; for its exit, so errors are dropped.
+// Leaves every session of this process; for its exit, so errors are dropped.
+// Returns [(address, name, how many names are kept, seconds that it stays)] of
+// those that go on without it.
 PyObject* CloseAll(PyObject*, PyObject*) {
+  client::ProcessEnds();
   SetCurrentSession(nullptr);
+  PyRef all(PyList_New(0));
+  if (!all) return nullptr;
   for (const std::shared_ptr<Session>& session : OpenedSessions()) {
-    CloseUnlocked(session, false).IgnoreError();
+    const std::optional<Session::Left> left = CloseOrLeave(session);
+    if (!left.has_value()) continue;
+    PyRef one(Py_BuildValue(
+        "(ssnd)", session->address().c_str(), left->name.c_str(),
+        static_cast<Py_ssize_t>(left->kept), left->grace_seconds));
+    if (!one || PyList_Append(all.get(), one.get()) < 0) return nullptr;
   }
-  Py_RETURN_NONE;
+  return all.release();
 }
 
-// (address or None, seed or None)
+// Where a daemon is looked for that nobody named.
+PyObject* DefaultAddress(PyObject*, PyObject*) {
+  return Text(client::DefaultAddress());
+}
+
+// (address or None, seed or None, token of the program's session or None)
 PyObject* PrepareSessionFunction(PyObject*, PyObject* args) {
-  const char* address = nullptr;
+  const char *address = nullptr, *parent = nullptr;
   PyObject* seed = Py_None;
   NextSession next;
-  if (!PyArg_ParseTuple(args, "zO", &address, &seed)) return nullptr;
+  if (!PyArg_ParseTuple(args, "zO|z", &address, &seed, &parent)) return nullptr;
   if (address != nullptr) next.address = address;
+  if (parent != nullptr) next.parent_token = parent;
   uint64_t number = 0;
   if (seed != Py_None) {
     if (!AsWord(seed, &number)) return nullptr;
@@ -413,6 +545,8 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
   AppendDeviceFunctions(functions);
   AppendAutocastFunctions(functions);
   functions->push_back({"close_all", CloseAll, METH_NOARGS, nullptr});
+  functions->push_back(
+      {"default_address", DefaultAddress, METH_NOARGS, nullptr});
   functions->push_back(
       {"prepare_session", PrepareSessionFunction, METH_VARARGS, nullptr});
   functions->push_back({"set_default_session", SetDefaultSession, METH_O,

@@ -105,6 +105,10 @@ PyObject* Item(PyObject* self, PyObject*) { return ReadItem(TensorOf(self)); }
 
 PyObject* ToList(PyObject* self, PyObject*) { return ReadList(TensorOf(self)); }
 
+PyObject* Address(PyObject* self, PyObject*) {
+  return ReadAddress(TensorOf(self));
+}
+
 PyObject* GetBuffer(PyObject* self, PyObject*) {
   return NewBuffer(TensorOf(self));
 }
@@ -141,9 +145,10 @@ PyObject* Become(PyObject* self, PyObject* other) {
     PyErr_SetString(PyExc_TypeError, "_become() takes a Tensor");
     return nullptr;
   }
-  // The old handle dies after the change: its destructor takes locks.
-  Tensor old =
-      std::exchange(reinterpret_cast<PyTensor*>(self)->tensor, TensorOf(other));
+  // `other` may be this object. The old handle dies after the change: its
+  // destructor takes locks.
+  Tensor fresh = TensorOf(other);
+  std::swap(reinterpret_cast<PyTensor*>(self)->tensor, fresh);
   Py_INCREF(self);
   return self;
 }
@@ -221,6 +226,8 @@ const PyMethodDef kMethods[] = {
      "as_subclass($self, cls, /)\n--\n\n"
      "The same tensor, in the graph, as an object of a subclass of Tensor."},
     {"_become", Become, METH_O, nullptr},
+    {"_address", Address, METH_NOARGS,
+     "Where the elements are mapped; 0 where they are not. Waits."},
     {"_buffer", GetBuffer, METH_NOARGS,
      "The elements as an object with the buffer protocol; waits. Over shared "
      "memory it is the tensor's own memory."},

@@ -68,6 +68,10 @@ PyObject* IsLeaf(PyObject* self, void*) {
                          tensor->NeedsGrad() == tensor->requires_grad);
 }
 
+PyObject* IsInference(PyObject* self, void*) {
+  return PyBool_FromLong(KnownOf(self)->storage()->memory().inference);
+}
+
 PyObject* RetainsGrad(PyObject* self, void*) {
   return PyBool_FromLong(KnownOf(self)->retains_grad);
 }
@@ -205,6 +209,7 @@ PyGetSetDef g_properties[] = {
      "True if backward reaches this tensor.", nullptr},
     {"is_leaf", IsLeaf, nullptr, "True for tensors no recorded op has made.",
      nullptr},
+    {"_is_inference", IsInference, nullptr, nullptr, nullptr},
     {"retains_grad", RetainsGrad, nullptr, nullptr, nullptr},
     {"grad_fn", GradFn, nullptr, "The op that made this tensor, or None.",
      nullptr},

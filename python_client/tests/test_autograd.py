@@ -98,6 +98,45 @@ def test_grad_mode(torch):
     assert torch.is_grad_enabled()
 
 
+def test_inference_tensors_take_no_part_in_gradients(torch):
+    with torch.inference_mode():
+        assert torch.is_inference_mode_enabled()
+        made = torch.ones(2)
+        made.add_(1)  # inside of the mode all is allowed
+        view = made[:1]
+    normal = torch.ones(2)
+    assert not torch.is_inference_mode_enabled()
+    assert made.is_inference() and view.is_inference()
+    assert not normal.is_inference() and not made.clone().is_inference()
+    for tensor in (made, view, made.detach(), made.data):
+        with pytest.raises(RuntimeError, match="inference tensor outside Infer"):
+            tensor.requires_grad_(True)
+        with pytest.raises(RuntimeError, match="Inplace update to inference"):
+            tensor.mul_(3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference"):
+        made[0] = 5
+    assert made.tolist() == [2, 2]
+    with torch.inference_mode():
+        normal.add_(1)  # a normal tensor stays one
+        made.mul_(2)
+        with torch.inference_mode(False):
+            assert torch.is_grad_enabled()
+            weight = torch.ones(2, requires_grad=True)
+            assert (weight * 2).requires_grad
+    assert normal.requires_grad_(True).tolist() == [2, 2]
+    assert made.clone().requires_grad_(True).tolist() == [4, 4]
+
+    @torch.inference_mode
+    def bare(x):
+        return x * 2
+
+    @torch.inference_mode()
+    def called(x):
+        return x * 2
+
+    assert bare(normal).is_inference() and called(normal).is_inference()
+
+
 def test_grad_mode_is_per_thread(torch):
     import threading
 

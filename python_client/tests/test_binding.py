@@ -115,6 +115,8 @@ def test_large_ints_do_not_wrap(torch):
 
 
 def test_what_pytorch_has_and_holdfast_has_not(torch):
+    with pytest.raises(AttributeError, match="Did you mean: 'zeros'?"):
+        torch.zeors(2)
     with pytest.raises(NotImplementedError, match="holdfast has no torch.fft_magic"):
         torch.fft_magic
     assert not hasattr(torch, "fft_magic")

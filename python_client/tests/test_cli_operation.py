@@ -118,6 +118,21 @@ def test_top_shows_whose_a_session_is():
     assert "ada" in shown.get() and "[b]x" in shown.get()
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_top_cuts_no_column(width):
+    from rich.console import Console
+
+    user = {"id": 7, "ops": 0, "device_seconds": 0.0, "bytes_in_use": 1 << 30}
+    user |= {"name": "resnet-50-run-12", "user": "ada", "client": "holdfast-python"}
+    console = Console(width=width)
+    with console.capture() as shown:
+        console.print(View().look(stats(user), console.width))
+    table = shown.get().split("ID", 1)[1]
+    assert "…" not in table and "resnet-50-run-12" in table
+    assert "IN USE" in table and "1.0 GiB" in table
+    assert ("CLIENT" in table) == (width == 160)
+
+
 def test_top_prints_each_look(torch, daemon, transport):
     x = torch.ones(1 << 20)
     torch.synchronize()
@@ -209,6 +224,14 @@ def test_doctor_without_a_daemon(tmp_path):
     # Something that is no daemon.
     status, found = diagnose(**nothing, HOLDFAST_DAEMON="/bin/false")
     assert status == 1 and found["holdfastd"]["verdict"] == "FAIL"
+
+
+def test_doctor_on_a_laptop_that_has_the_client_alone(daemon):
+    """The daemon and its GPU are elsewhere: nothing is missing here."""
+    env = {"HOLDFAST_ADDRESS": daemon.grpc_address, "HOLDFAST_DAEMON": "", "PATH": ""}
+    result = command("doctor", env=env)
+    assert result.returncode == 0, result.stdout
+    assert "nvidia" not in result.stdout.lower()
 
 
 def test_doctor_says_where_a_gpu_would_come_from():

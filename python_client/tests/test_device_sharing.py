@@ -224,7 +224,7 @@ def test_a_session_that_is_closed(daemons):
     with holdfast.connect(daemons[0].shm_address):
         x = holdfast.arange(1000.0, device="cuda")
         capsule, view = x.__dlpack__(), View(x.__dlpack__())
-    assert view.array.sum() == 499500  # no crash; a GPU promises nothing here
+    view.array.sum()  # no crash; whether the values are still there is not promised
     view.close()
     with pytest.raises(RuntimeError, match="closed"):
         x.__dlpack__()

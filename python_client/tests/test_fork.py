@@ -105,6 +105,23 @@ def test_leaves_and_parameters():
     assert weight.grad is None
 
 
+def test_a_graph_stays_with_the_parent():
+    a = holdfast.ones(3, requires_grad=True)
+    b = a * 2
+
+    def work():
+        with pytest.warns(UserWarning, match="stays with the process that recorded"):
+            total = b.sum()
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            total.backward()
+        (a * 5 + b.detach()).sum().backward()
+        return a.grad.tolist(), b.requires_grad
+
+    assert in_child(work) == "([5.0, 5.0, 5.0], False)"
+    b.sum().backward()
+    assert a.grad.tolist() == [2, 2, 2]
+
+
 def test_shapes_and_arrays_need_no_session():
     x = holdfast.arange(4.0)
     array = x.numpy()

@@ -324,3 +324,22 @@ def test_many(torch, shape):
         total.index_put_((r, i), torch.tensor(1.0, dtype=torch.float64), True)
         np.add.at(expected, (rows, index), 1.0)
         np.testing.assert_allclose(total.numpy(), expected)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+@pytest.mark.parametrize("shapes", [((), (1,)), ((1,), ()), ((), ()), ((1,), (2,))])
+def test_scatter_reduce_of_scalars_has_gradients(torch, reduce, shapes):
+    """A scalar counts as a vector of one element, in every argument."""
+    x_shape, s_shape = shapes
+    for index_shape in ((), (1,)):
+        x = torch.full(x_shape, 3.0, requires_grad=True)
+        src = torch.full(s_shape, 5.0, requires_grad=True)
+        index = torch.zeros(index_shape, dtype=torch.int64)
+        y = torch.scatter_reduce(x, 0, index, src, reduce)
+        (g,) = torch.autograd.grad(y.sum(), src, create_graph=True)
+        expected = {"sum": 1, "mean": 0.5, "prod": 3, "amax": 1, "amin": 0}[reduce]
+        rest = [0.0] * (src.numel() - 1)
+        assert g.shape == src.shape
+        assert g.flatten().tolist() == [expected, *rest]
+        if reduce != "sum":
+            g.sum().backward()

@@ -166,3 +166,13 @@ def test_lengths_that_are_lies(tmp_path):
     with pytest.raises(RuntimeError, match="cpu"):
         (tmp_path / "x").write_bytes(good)
         safetensors.load_file(tmp_path / "x", device="cuda")
+
+
+def test_save_by_that_name_writes_that_format(torch, tmp_path):
+    path = tmp_path / "x.safetensors"
+    torch.save({"a": torch.arange(3)}, path)
+    assert torch.safetensors.load_file(path)["a"].tolist() == [0, 1, 2]
+    assert torch.load(path)["a"].tolist() == [0, 1, 2]
+    with pytest.warns(UserWarning, match="no safetensors file.*a dict of tensors"):
+        torch.save([torch.arange(3)], path)
+    assert torch.load(path)[0].tolist() == [0, 1, 2]

@@ -175,6 +175,41 @@ def test_keep_takes_what_has_a_state_dict(daemon, transport, torch):
     assert torch.kept() == {}
 
 
+def test_keep_replaces_all_that_the_name_held(torch):
+    torch.keep("m", {"a": torch.zeros(1), "b": torch.zeros(1)})
+    torch.keep("m.best", torch.ones(1))
+    torch.keep("m", {"a": torch.full((1,), 2.0)})
+    assert {k: v.tolist() for k, v in torch.kept("m").items()} == {"a": [2]}
+    assert torch.kept("m.best").tolist() == [1]
+    torch.keep("m", torch.full((1,), 3.0))
+    assert torch.kept("m").tolist() == [3]
+    torch.keep("m", None)
+    assert torch.kept() == {}
+
+
+def test_keep_of_copies_is_a_checkpoint(torch):
+    x = torch.zeros(2, requires_grad=True)
+    torch.keep("live", {"x": x})
+    torch.keep("then", {"x": x, "view": x[1:]}, copy=True)
+    with torch.no_grad():
+        x.add_(1)
+    assert torch.kept("live")["x"].tolist() == [1, 1]
+    then = torch.kept("then")
+    assert (then["x"].tolist(), then["view"].tolist()) == ([0, 0], [0])
+    assert then["x"].requires_grad and then["x"].is_leaf
+    torch.keep("live", None)
+    torch.keep("then", None)
+
+
+def test_keep_of_what_failed_leaves_what_was_kept(torch):
+    torch.keep("w", {"a": torch.zeros(1), "b": torch.zeros(1)})
+    broken = torch.arange(3)[torch.tensor([7])]
+    torch.keep("w", {"a": torch.ones(1), "b": broken}, copy=True)
+    with pytest.raises(IndexError):
+        broken.tolist()
+    torch.keep("w", None)
+
+
 def test_keep_takes_nothing_else(torch):
     with pytest.raises(TypeError, match="keep.*lr"):
         torch.keep("model", {"lr": object()})

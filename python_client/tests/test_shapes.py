@@ -3,6 +3,7 @@
 
 """Shape functions: what is a view, what changes in place, bad arguments."""
 
+import numpy as np
 import pytest
 
 
@@ -50,6 +51,75 @@ def test_shapes_change_in_place(torch):
     leaf = torch.zeros(1, 2, requires_grad=True)
     with pytest.raises(RuntimeError, match="leaf Variable"):
         leaf.squeeze_()
+
+
+@pytest.mark.parametrize(
+    "shape, change",
+    [
+        ((2,), lambda x: x.t_()),
+        ((), lambda x: x.t_()),
+        ((2,), lambda x: x.squeeze_()),
+        ((2,), lambda x: x.squeeze_(0)),
+        ((2,), lambda x: x.transpose_(0, 0)),
+        ((2,), lambda x: x.swapaxes_(0, -1)),
+        ((2,), lambda x: x.swapdims_(0, 0)),
+        ((2,), lambda x: x.as_strided_((2,), (1,))),
+        ((2,), lambda x: x.resize_(2)),
+        ((2,), lambda x: x.resize_as_(x)),
+        ((2,), lambda x: x.detach_()),
+        ((2,), lambda x: setattr(x, "data", x)),
+        ((2,), lambda x: x.set_(x)),
+    ],
+)
+def test_shapes_that_stay_as_they_are(torch, shape, change):
+    """The view is the very object that is to become it."""
+    x = torch.ones(shape)
+    change(x)
+    assert tuple(x.shape) == shape and x.sum().item() == x.numel()
+    assert "1." in repr(x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.hsplit(t.zeros(0), 2**46),
+        lambda t, x: t.tensor_split(x, 2**40),
+        lambda t, x: x.expand(2**40).unbind(),
+        lambda t, x: x.expand(2**40).split(1),
+        lambda t, x: x.expand(2**40).chunk(2**40),
+        lambda t, x: next(iter(x.expand(2**40))),
+        lambda t, x: t.combinations(x, 2**40, True),
+        lambda t, x: t.tril_indices(2**38, 1),
+        lambda t, x: t.triu_indices(1, 2**38),
+        lambda t, x: t.mvlgamma(x, 2**40).tolist(),
+    ],
+)
+def test_absurd_counts_are_errors_at_once(torch, call):
+    with pytest.raises(RuntimeError):
+        call(torch, torch.ones(1))
+
+
+def test_absurd_counts_of_small_results(torch):
+    assert torch.combinations(torch.ones(3), 2**40).shape == (0, 2**40)
+    assert torch.polygamma(2**40, torch.tensor([0.5])).tolist() == [-np.inf]
+    assert torch.polygamma(2**40 + 1, torch.tensor([0.5])).tolist() == [np.inf]
+    lower = torch.tril_indices(10**9, 10**9, 2 - 10**9)
+    assert lower.tolist() == [
+        [10**9 - 2, 10**9 - 1, 10**9 - 1],
+        [0, 0, 1],
+    ]
+    upper = torch.triu_indices(10**9, 10**9, 10**9 - 2)
+    assert upper.tolist() == [[0, 0, 1], [10**9 - 2, 10**9 - 1, 10**9 - 1]]
+
+
+@pytest.mark.parametrize("row, col", [(0, 2), (2, 0), (1, 4), (3, 2), (3, 3), (2, 5)])
+def test_triangles(torch, row, col):
+    for offset in (-(2**70), -4, -2, -1, 0, 1, 2, 4, 2**70):
+        near = max(min(offset, 9), -9)
+        lower = torch.tril_indices(row, col, offset)
+        assert lower.tolist() == [list(i) for i in np.tril_indices(row, near, col)]
+        upper = torch.triu_indices(row, col, offset)
+        assert upper.tolist() == [list(i) for i in np.triu_indices(row, near, col)]
 
 
 def test_complex_numbers_are_viewed_as_their_parts(torch):

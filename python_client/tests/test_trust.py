@@ -4,6 +4,7 @@
 """Who may use a daemon, and what of others they see: nothing."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -174,7 +175,7 @@ def test_programs_of_other_users_on_this_machine(tmp_path):
     with Daemon() as daemon:
         with holdfast.connect(daemon.grpc_address, default=False):
             result = command("status", daemon.grpc_address, "--json")
-            (mine, _) = json.loads(result.stdout)["sessions"]
+            (mine,) = json.loads(result.stdout)["sessions"]
             local = command("status", daemon.shm_address, "--json")
             users = {s["user"] for s in json.loads(local.stdout)["sessions"]}
             assert mine["user"] in users
@@ -192,6 +193,19 @@ def refusal(*flags):
     )
     assert result.returncode == 1
     return result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_token_file_of_root_is_its_folders_groups(tmp_path):
+    """The daemon runs as a user of its own: the package's /etc/holdfast is
+    root:holdfast, and what root makes there must be readable by that group."""
+    folder = tmp_path / "etc"
+    folder.mkdir(mode=0o750)
+    os.chown(folder, 0, 12345)
+    for user in ("alice", "bob"):
+        assert command("token", "create", user, "--file", folder / "tokens").stdout
+        made = os.stat(folder / "tokens")
+        assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (0, 12345, 0o640)
 
 
 def test_an_open_door_needs_its_flags(tmp_path, tokens):

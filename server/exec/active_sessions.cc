@@ -40,19 +40,27 @@ void ActiveSessions::MarkWork() {
   for (const Active& active : active_) active.session->MarkWork();
 }
 
-bool ActiveSessions::RetireAll() {
-  bool awaits_nothing = true;
+ActiveSessions::Rest ActiveSessions::RetireAll() {
+  Rest rest = Rest::kSleep;
   for (size_t i = 0; i < active_.size();) {
     Session* session = active_[i].session;
     if (Retire(session)) {
       active_[i] = active_.back();
       active_.pop_back();
     } else {
-      if (HasWorkNow(session)) awaits_nothing = false;
+      if (session->HasWork()) {
+        rest = Rest::kWork;
+      } else if (session->AwaitsDevice()) {
+        if (!session->Arm()) {
+          rest = Rest::kWork;
+        } else if (rest == Rest::kSleep) {
+          rest = Rest::kAwaitDevice;
+        }
+      }
       ++i;
     }
   }
-  return awaits_nothing;
+  return rest;
 }
 
 bool ActiveSessions::HasWorkNow(Session* session) {

@@ -46,9 +46,10 @@ class ActiveSessions {
   void MarkWork();
   bool any_idle() const { return !idle_.empty(); }
 
-  // Before the worker sleeps: all that have nothing to do become idle. False if
-  // it must not sleep, since there is work or a device is waited for.
-  bool RetireAll();
+  // Before the worker sleeps: all that have nothing to do become idle. Those
+  // whose device is waited for stay active, but wake it as idle ones do.
+  enum class Rest { kSleep, kAwaitDevice, kWork };
+  Rest RetireAll();
   // The client of an idle session rang that doorbell (Connection::doorbell).
   void Rang(int doorbell);
   // Wakes the idle sessions that have work and no doorbell (gRPC), or with

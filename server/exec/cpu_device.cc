@@ -5,17 +5,21 @@
 // threads it forks.
 #include "server/exec/cpu_device.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/kernel_table.h"
 #include "kernels/widened.h"
 #include "ops/op_schema.h"
+#include "server/exec/thread_choice.h"
 #include "server/memory/host_memory.h"
 
 namespace holdfast {
@@ -23,15 +27,20 @@ namespace {
 
 absl::Status CopyAll(KernelContext& context, const TensorView& from,
                      const TensorView& to) {
-  CopyStrided(context, from, to);
+  cpu::CopyStrided(context, from, to);
   return absl::OkStatus();
 }
 
-// Scratch memory grows to the largest kernel's need and is reused.
+// Scratch memory grows to the largest kernel's need and is reused. What a
+// kernel uses of it is on the account of the session that it runs for.
 class CpuKernelContext final : public KernelContext {
  public:
+  explicit CpuKernelContext(std::unique_ptr<ScratchCharge> charge)
+      : charge_(std::move(charge)) {}
+
   void* Scratch(size_t bytes) override {
     constexpr size_t kAlignment = 64;
+    if (bytes >= kCounted && !Charge(bytes)) return nullptr;
     for (Chunk& chunk : chunks_) {
       if (!chunk.used && chunk.bytes >= bytes) {
         chunk.used = true;
@@ -45,9 +54,12 @@ class CpuKernelContext final : public KernelContext {
     return data;
   }
 
-  // Ends a kernel. Large scratch is not hoarded for ever.
+  // Ends a kernel. Large scratch is not hoarded for ever: what is kept is the
+  // daemon's own, on nobody's account.
   void Reset() {
-    constexpr size_t kKeepBytes = size_t{256} << 20;
+    constexpr size_t kKeepBytes = size_t{128} << 20;
+    if (charge_ != nullptr) charge_->Clear();
+    refusal_ = absl::OkStatus();
     size_t kept = 0;
     for (auto it = chunks_.begin(); it != chunks_.end();) {
       it->used = false;
@@ -55,9 +67,29 @@ class CpuKernelContext final : public KernelContext {
       it = kept > kKeepBytes ? chunks_.erase(it) : it + 1;
     }
   }
-  bool used() const { return !chunks_.empty(); }
+  bool used() const { return !chunks_.empty() || !refusal_.ok(); }
+  // A kernel's status; where scratch memory was refused, whose limit it was.
+  absl::Status Explained(const Attrs& attrs, absl::Status status) const {
+    if (refusal_.ok() || !absl::IsResourceExhausted(status)) return status;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("[", attrs.schema().name, "] out of memory for its ",
+                     "workspace: ", refusal_.message()));
+  }
 
  private:
+  // Less is what every kernel takes.
+  static constexpr size_t kCounted = size_t{1} << 20;
+
+  bool Charge(size_t bytes) {
+    if (charge_ == nullptr) return true;
+    absl::Status status = charge_->Add(bytes);
+    if (!status.ok()) {
+      refusal_ = absl::ResourceExhaustedError(absl::StrFormat(
+          "asked=%.1f MiB (%s)", bytes / 1048576.0, status.message()));
+    }
+    return status.ok();
+  }
+
   struct Deleter {
     void operator()(void* data) const { std::free(data); }
   };
@@ -67,15 +99,20 @@ class CpuKernelContext final : public KernelContext {
     bool used;
   };
   std::vector<Chunk> chunks_;
+  const std::unique_ptr<ScratchCharge> charge_;  // null: nobody counts
+  absl::Status refusal_;                         // what it was told
 };
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads) { context_.num_threads = threads; }
+  CpuDevice(int threads, std::unique_ptr<ScratchCharge> charge)
+      : threads_(threads), context_(std::move(charge)) {
+    context_.num_threads = threads;
+  }
 
   absl::string_view name() const override { return "cpu"; }
   std::string description() const override {
-    return absl::StrCat("cpu, ", context_.num_threads, " threads");
+    return absl::StrCat("cpu, ", threads_, " threads");
   }
   bool host_memory() const override { return true; }
 
@@ -93,13 +130,16 @@ class CpuDevice final : public Device {
                       absl::Span<const TensorView> inputs,
                       absl::Span<const TensorView> outputs) override {
     context_.philox = philox;
-    const KernelFn kernel =
-        kernels_.kernels[static_cast<int>(attrs.schema().id)];
-    absl::Status status =
-        !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
-            ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
-            : kernel(context_, attrs, inputs, outputs);
-    if (context_.used()) context_.Reset();
+    const uint64_t key =
+        threads_ > 1 ? ThreadChoiceKey(attrs, inputs, outputs) : 0;
+    if (key == 0) return Run(attrs, inputs, outputs);
+    const int64_t start = Now();
+    if (choice_.Choose(key, start) == ThreadChoice::kAlone) {
+      context_.num_threads = 1;
+    }
+    absl::Status status = Run(attrs, inputs, outputs);
+    context_.num_threads = threads_;
+    choice_.Took(Now() - start);
     return status;
   }
 
@@ -108,8 +148,10 @@ class CpuDevice final : public Device {
                             absl::Span<int64_t> sizes) override {
     if (context_.used()) context_.Reset();  // the kernel may not have followed
     context_.carried = nullptr;
-    return kernels_.sizes[static_cast<int>(attrs.schema().id)](context_, attrs,
-                                                               inputs, sizes);
+    const SizesFn sizes_of =
+        kernels_.sizes[static_cast<int>(attrs.schema().id)];
+    absl::Status status = sizes_of(context_, attrs, inputs, sizes);
+    return status.ok() ? status : context_.Explained(attrs, std::move(status));
   }
 
   absl::Status Copy(StreamId, CopyKind, void* to, const void* from,
@@ -135,14 +177,35 @@ class CpuDevice final : public Device {
   absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
 
  private:
-  const KernelTable& kernels_ = CpuKernels();
+  static int64_t Now() {
+    return std::chrono::nanoseconds(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  absl::Status Run(const Attrs& attrs, absl::Span<const TensorView> inputs,
+                   absl::Span<const TensorView> outputs) {
+    const KernelFn kernel =
+        kernels_.kernels[static_cast<int>(attrs.schema().id)];
+    absl::Status status =
+        !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
+            ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
+            : kernel(context_, attrs, inputs, outputs);
+    if (!status.ok()) status = context_.Explained(attrs, std::move(status));
+    if (context_.used()) context_.Reset();
+    return status;
+  }
+
+  const int threads_;
+  const KernelTable& kernels_ = cpu::CpuKernels();
   CpuKernelContext context_;
+  ThreadChoice choice_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> NewCpuDevice(int threads) {
-  return std::make_unique<CpuDevice>(threads);
+std::unique_ptr<Device> NewCpuDevice(int threads,
+                                     std::unique_ptr<ScratchCharge> charge) {
+  return std::make_unique<CpuDevice>(threads, std::move(charge));
 }
 
 }  // namespace holdfast

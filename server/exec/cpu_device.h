@@ -8,11 +8,14 @@
 #include <memory>
 
 #include "kernels/device.h"
+#include "server/exec/scratch_charge.h"
 
 namespace holdfast {
 
-// `threads` kernels may use, >= 1.
-std::unique_ptr<Device> NewCpuDevice(int threads);
+// `threads` kernels may use, >= 1. `charge` is told of kernels' scratch memory;
+// null: nobody counts it.
+std::unique_ptr<Device> NewCpuDevice(
+    int threads, std::unique_ptr<ScratchCharge> charge = nullptr);
 
 }  // namespace holdfast
 

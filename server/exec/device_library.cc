@@ -17,6 +17,7 @@
 #include "ops/op_schema.h"
 #include "ops/tensor_spec.h"
 #include "server/exec/cpu_device.h"
+#include "server/exec/metered_scratch.h"
 
 namespace holdfast {
 namespace {
@@ -128,7 +129,8 @@ absl::StatusOr<std::vector<OpenedDevice>> OpenDevices(
   std::vector<OpenedDevice> opened;
   if (name == "cpu") {
     if (devices != "cpu") return BadName(devices);
-    opened.push_back({NewCpuDevice(threads), nullptr});
+    opened.push_back(
+        {NewCpuDevice(threads, std::make_unique<MeteredScratch>()), nullptr});
     return opened;
   }
   std::vector<std::string> paths = {library};
@@ -160,7 +162,9 @@ absl::StatusOr<std::vector<OpenedDevice>> OpenDevices(
     DeviceOptions options;
     options.index = index;
     options.threads = threads;
-    options.make_host = &NewCpuDevice;
+    options.make_host = [](int threads) {
+      return NewCpuDevice(threads, std::make_unique<MeteredScratch>());
+    };
     options.on_lost = on_lost;
     absl::StatusOr<OpenedDevice> one = (*plugin)->open(options);
     if (!one.ok()) return one.status();

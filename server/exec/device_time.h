@@ -17,13 +17,14 @@
 
 #include "absl/time/time.h"
 #include "kernels/device.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 
 // A session's work on a device, from when it could begin to its end.
 struct DeviceUse {
   Device* device;
-  absl::Time from, to;
+  SteadyTime from, to;
   uint64_t ops;  // at least 1
 };
 
@@ -31,14 +32,14 @@ class DeviceTime {
  public:
   // An op ended that could begin at `from`: the seconds that are its session's.
   // Ops come in the order in which they end.
-  double PartOf(absl::Time from, absl::Time to) {
+  double PartOf(SteadyTime from, SteadyTime to) {
     const absl::Duration part = to - std::max(from, ended_);
     ended_ = std::max(ended_, to);
     return std::max(0.0, absl::ToDoubleSeconds(part));
   }
 
  private:
-  absl::Time ended_ = absl::InfinitePast();  // the last use of all
+  SteadyTime ended_ = SteadyTime::Past();  // the last use of all
 };
 
 }  // namespace holdfast

@@ -3,12 +3,13 @@
 #include "server/exec/device_time.h"
 
 #include "gtest/gtest.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 namespace {
 
-absl::Time At(double seconds) {
-  return absl::UnixEpoch() + absl::Seconds(1000 + seconds);
+SteadyTime At(double seconds) {
+  return SteadyTime() + absl::Seconds(1000 + seconds);
 }
 
 TEST(DeviceTimeTest, OneSessionHasAllOfIt) {

@@ -39,7 +39,7 @@ bool EnqueuedWork::Ahead(uint64_t ops, absl::Duration lead) const {
 
 void EnqueuedWork::Mark(uint64_t ops) {
   if (ops == marked_ops_) return;
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
   marks_.push_back({devices_.RecordTimedPoints(), ops, begun_, now});
   marked_ops_ = ops;
   begun_ = now;
@@ -50,9 +50,9 @@ std::vector<DeviceUse> EnqueuedWork::TakeUses() {
   return std::exchange(uses_, {});
 }
 
-absl::Time EnqueuedWork::since() const {
-  if (marks_.empty()) return absl::InfiniteFuture();
-  absl::Time since = marks_.front().begun;
+SteadyTime EnqueuedWork::since() const {
+  if (marks_.empty()) return SteadyTime::Future();
+  SteadyTime since = marks_.front().begun;
   for (const auto& [device, passed_at] : passed_at_) {
     since = std::max(since, passed_at);
   }
@@ -71,19 +71,18 @@ void EnqueuedWork::DropPassed() {
 }
 
 void EnqueuedWork::Account(const Marked& mark) {
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
   const uint64_t ops = mark.ops - passed_ops_;
   passed_ops_ = mark.ops;
   absl::Duration longest;
   for (const auto& [device, point] : mark.points) {
     const std::optional<int64_t> time =
         point == 0 ? std::nullopt : device->TakeTime(point);
-    const absl::Time to =
-        std::clamp(time ? absl::UnixEpoch() + absl::Nanoseconds(*time) : now,
-                   mark.made, now);
-    absl::Time& passed_at =
-        passed_at_.try_emplace(device, absl::InfinitePast()).first->second;
-    const absl::Time from = std::max(mark.begun, passed_at);
+    const SteadyTime to = std::clamp(
+        time ? SteadyTime::FromNanoseconds(*time) : now, mark.made, now);
+    SteadyTime& passed_at =
+        passed_at_.try_emplace(device, SteadyTime::Past()).first->second;
+    const SteadyTime from = std::max(mark.begun, passed_at);
     passed_at = std::max(passed_at, to);
     if (to <= from) continue;
     longest = std::max(longest, to - from);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 #include "server/exec/device_time.h"
 #include "server/exec/session_devices.h"
 
@@ -41,7 +42,7 @@ class EnqueuedWork {
   explicit EnqueuedWork(SessionDevices* devices) : devices_(*devices) {}
 
   // Ops may run from now on; `ops` have so far, here and below.
-  void BeginSlice(absl::Time now, uint64_t ops) {
+  void BeginSlice(SteadyTime now, uint64_t ops) {
     if (ops == marked_ops_) begun_ = now;
   }
   // Whether no op should follow now. `lead`: the device time that ops may be
@@ -52,7 +53,7 @@ class EnqueuedWork {
   // The devices have not done all that was marked.
   bool under_way() const { return !marks_.empty(); }
   // Since when they may have been at what is under way; nothing is: never.
-  absl::Time since() const;
+  SteadyTime since() const;
   // When they worked at what they have done since the last call. Others' work
   // may have been done meanwhile.
   std::vector<DeviceUse> TakeUses();
@@ -61,7 +62,7 @@ class EnqueuedWork {
   struct Marked {
     SessionDevices::Points points;
     uint64_t ops;
-    absl::Time begun, made;  // the first op since the mark before; the mark
+    SteadyTime begun, made;  // the first op since the mark before; the mark
   };
   bool Ahead(uint64_t ops, absl::Duration lead) const;
   bool MarkIsDue(uint64_t ops, absl::Duration lead) const;
@@ -73,8 +74,8 @@ class EnqueuedWork {
   std::deque<Marked> marks_;
   uint64_t marked_ops_ = 0;  // before the last mark
   uint64_t passed_ops_ = 0;  // before the last that has passed
-  absl::Time begun_;
-  std::map<Device*, absl::Time> passed_at_;  // the last mark
+  SteadyTime begun_;
+  std::map<Device*, SteadyTime> passed_at_;  // the last mark
   std::vector<DeviceUse> uses_;              // not taken yet
   double seconds_per_op_ = 0;                // of late; 0: not known
 };

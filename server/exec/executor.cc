@@ -15,6 +15,7 @@
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 #include "server/exec/protocol_error.h"
 #include "server/exec/published_tensors.h"
 
@@ -24,7 +25,6 @@ namespace {
 // Handles are counted up by one client; a gap this large is a broken client,
 // and would let it exhaust the counter.
 constexpr uint64_t kMaxHandle = uint64_t{1} << 62;
-constexpr int kMaxInputs = 1 << 16;
 
 }  // namespace
 
@@ -32,6 +32,7 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     : device_(device),
       sink_(sink),
       options_(options),
+      heap_(options.account),
       local_(options.local),
       owned_memory_(std::make_shared<CachingAllocator>(
           device->CreateMemory((options.local || options.mappable) &&
@@ -56,8 +57,10 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     all.insert(all.end(), options.further_devices.begin(),
                options.further_devices.end());
     staging_.emplace(std::move(all), options.local || options.mappable,
-                     options.memory_limit_bytes);
+                     options.memory_limit_bytes, options.account);
   }
+  set_count_limits(options.max_handles, options.max_graph_nodes);
+  heap_.set_limit_bytes(options.memory_limit_bytes);
   // As PyTorch's: two programs that set no seed draw different numbers.
   std::random_device entropy;
   runner_.SetRandom({uint64_t{entropy()} << 32 | entropy(), 0});
@@ -70,23 +73,41 @@ Executor::~Executor() {
   device_->DestroyStream(options_.stream);
 }
 
-void Executor::Clear() {
+void Executor::Clear(bool leave_mapped) {
   kept_.clear();
+  kept_bytes_ = 0;
   DropHandles();
   client_life_.reset();  // no client comes any more
-  ReleaseCached();
+  ReleaseCached(leave_mapped);
 }
 
-void Executor::ReleaseCached() {
-  memory_.ReleaseCached();
+void Executor::ReleaseCached(bool leave_mapped) {
+  if (!leave_mapped || staging_) memory_.ReleaseCached();
   guard_.ReleaseCached();
   devices_.ReleaseCached();
-  if (staging_) staging_->memory().ReleaseCached();
+  if (staging_) staging_->ReleaseCached(leave_mapped);
 }
 
 absl::Status Executor::Apply(const v1::Command& command) {
+  if (ABSL_PREDICT_FALSE(command.has_part())) return ApplyPart(command.part());
   if (ABSL_PREDICT_FALSE(profiling_)) return ApplyNoted(command);
   return ApplyCommand(command);
+}
+
+absl::Status Executor::ApplyPart(const v1::Part& part) {
+  if (part.data().size() > kMaxCommandBytes - parts_.size()) {
+    return ProtocolError(
+        absl::StrCat("a command has at most ", kMaxCommandBytes, " bytes"));
+  }
+  parts_ += part.data();
+  if (!part.last()) return absl::OkStatus();
+  const std::string whole = std::exchange(parts_, std::string());
+  google::protobuf::Arena arena;
+  auto* command = google::protobuf::Arena::CreateMessage<v1::Command>(&arena);
+  if (!command->ParseFromString(whole) || command->has_part()) {
+    return ProtocolError("the parts of a command must be one");
+  }
+  return Apply(*command);
 }
 
 absl::Status Executor::ApplyCommand(const v1::Command& command) {
@@ -138,6 +159,7 @@ absl::Status Executor::ApplyCommand(const v1::Command& command) {
       return ApplyOpen(command.open());
     case v1::Command::kNames:
       return ApplyNames(command.names());
+    case v1::Command::kPart:  // Apply has put it together
     case v1::Command::KIND_NOT_SET:
       return absl::OkStatus();  // releases only
   }
@@ -161,6 +183,7 @@ absl::Status Executor::Promise(uint64_t first, int count) {
                                       " must be above ", highest_handle_));
   }
   highest_handle_ = first + count - 1;
+  if (ABSL_PREDICT_FALSE(full())) return CheckSpent();
   return absl::OkStatus();
 }
 
@@ -223,8 +246,8 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
     absl::Status s = Promise(call.outputs(), promised);
     if (!s.ok()) return s;
   }
-  if (call.inputs_size() > kMaxInputs) {
-    return ProtocolError(absl::StrCat("an op takes at most ", kMaxInputs,
+  if (call.inputs_size() > kMaxTensorsOfCall) {
+    return ProtocolError(absl::StrCat("an op takes at most ", kMaxTensorsOfCall,
                                       " tensors. Got ", call.inputs_size()));
   }
   Inputs inputs;
@@ -237,6 +260,10 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
     absl::StatusOr<Value> input = Resolve(handle, &inherited);
     if (!input.ok()) return input.status();
     inputs.push_back(*std::move(input));
+  }
+  if (ABSL_PREDICT_FALSE(full()) && inherited == nullptr &&
+      (promised > 0 || call.record())) {
+    inherited = FullFailure(schema.name);
   }
   Values outputs;
   absl::Status status;
@@ -292,7 +319,8 @@ absl::Status Executor::RunOp(const v1::OpCall& call, const Attrs& attrs,
         "[", schema.name, "] there is no ",
         call.inplace() ? "in-place" : "out-of-place", " form of this op"));
   }
-  if (call.inplace() && call.record()) {
+  // Without a target inference says what is missing.
+  if (call.inplace() && call.record() && !inputs.empty() && inputs[0]) {
     absl::Status s = CheckWritable(call.inputs(0));
     if (!s.ok()) {
       return absl::Status(s.code(),
@@ -344,6 +372,7 @@ absl::Status Executor::ApplySetRequiresGrad(
 }
 
 absl::StatusOr<v1::Block> Executor::AllocateBlock(uint64_t bytes) {
+  const HeapMeter::Beside beside(&heap_);
   absl::StatusOr<MemoryBlock*> block =
       staging_ ? staging_->memory().Allocate(bytes, HostStaging::kHost)
                : memory_.Allocate(bytes, options_.stream);
@@ -369,9 +398,11 @@ void Executor::DropHandles() {
   shared_->ReleaseAll(this);
   client_life_ = std::make_shared<int>();
   unreported_ = nullptr;
+  full_failure_ = nullptr;
   profiling_ = false;
   profile_.reset();
   op_sequence_ = 0;  // a new client counts from 1
+  parts_.clear();
   {
     std::lock_guard<std::mutex> lock(blocks_mutex_);
     CachingAllocator& memory = staging_ ? staging_->memory() : memory_;

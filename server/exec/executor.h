@@ -13,6 +13,7 @@
 #ifndef HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 #define HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,8 +28,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "autograd/engine.h"
+#include "autograd/tape.h"
 #include "kernels/device.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 #include "server/exec/enqueued_work.h"
 #include "server/exec/host_staging.h"
 #include "server/exec/kept_tensors.h"
@@ -39,11 +42,14 @@
 #include "server/exec/shared_storages.h"
 #include "server/exec/tensor_store.h"
 #include "server/memory/caching_allocator.h"
+#include "server/memory/heap_meter.h"
 
 namespace holdfast {
 
-// Bytes of a finished upload or a waiting download.
+// Bytes of a finished upload or a waiting download, which have a charge of
+// their own: no session's HeapMeter counts them.
 using SharedBytes = std::shared_ptr<std::vector<uint8_t>>;
+SharedBytes NewSharedBytes();
 
 // Where an executor's results go: its session.
 class ReplySink {
@@ -63,6 +69,9 @@ class Executor {
     bool local = false;     // the client maps our memory
     bool mappable = false;  // some client may: implied by `local`
     uint64_t memory_limit_bytes = 0;
+    // 0: no limit, for both.
+    uint64_t max_handles = 0;
+    uint64_t max_graph_nodes = 0;
     std::string user;                        // whose session it is
     std::shared_ptr<MemoryAccount> account;  // whose memory it is; may be null
     uint64_t inline_limit_bytes = 1 << 20;
@@ -78,6 +87,32 @@ class Executor {
   // must outlive the executor.
   Executor(Device* device, ReplySink* sink, Options options);
   ~Executor();
+
+  // Books heap and tape nodes on the session while it lives. Whatever works for
+  // the session on the worker thread has one; they may be nested.
+  class Counting {
+   public:
+    explicit Counting(Executor* executor)
+        : executor_(executor),
+          heap_(&executor->heap_),
+          nodes_(NodesOfThread() - executor->nodes_) {}
+    ~Counting() { executor_->nodes_ = NodesOfThread() - nodes_; }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+
+   private:
+    Executor* const executor_;
+    const HeapMeter::Scope heap_;
+    const int64_t nodes_;
+  };
+  // Any thread: handles, graph, events and all else of the session that is
+  // neither its tensors' memory nor its transport's.
+  int64_t heap_bytes() const { return heap_.bytes(); }
+  // Any thread; 0: no limit. What is there stays.
+  void set_count_limits(uint64_t handles, uint64_t graph_nodes) {
+    max_handles_.store(handles == 0 ? UINT64_MAX : handles);
+    max_graph_nodes_.store(graph_nodes == 0 ? INT64_MAX : graph_nodes);
+  }
 
   // Applies one command. An error: the client broke the protocol.
   absl::Status Apply(const v1::Command& command);
@@ -104,7 +139,7 @@ class Executor {
   // What asynchronous devices have of the session (enqueued_work.h); devices
   // that work inside the call have nothing.
   bool asynchronous() const { return staging_.has_value(); }
-  void BeginSlice(absl::Time now) {
+  void BeginSlice(SteadyTime now) {
     if (asynchronous()) enqueued_.BeginSlice(now, runner_.ops_run());
   }
   bool too_far_ahead(absl::Duration lead) {
@@ -114,7 +149,7 @@ class Executor {
     if (asynchronous()) enqueued_.Mark(runner_.ops_run());
   }
   bool work_under_way() const { return enqueued_.under_way(); }
-  absl::Time work_since() const { return enqueued_.since(); }
+  SteadyTime work_since() const { return enqueued_.since(); }
   std::vector<DeviceUse> TakeDeviceUses() { return enqueued_.TakeUses(); }
 
   // Reads whose bytes are still on their way from the device, and whether the
@@ -132,7 +167,9 @@ class Executor {
   void set_memory_limit(uint64_t bytes) {
     memory_.set_limit_bytes(bytes);
     guard_.set_limit_bytes(bytes);
+    if (staging_) staging_->set_limit_bytes(bytes);
     devices_.set_limit_bytes(bytes);
+    heap_.set_limit_bytes(bytes);
   }
 
   // A new client process takes over: drops every handle, lists what was kept
@@ -142,10 +179,12 @@ class Executor {
   void ListKept(v1::HelloReply* reply) const;
   // The same for the disk; and into a session without tensors.
   KeptTensors TakeKept();
+  size_t kept() const { return kept_.size(); }
   void RestoreKept(KeptTensors kept);
   CachingAllocator* allocator() { return &memory_; }
-  // Frees everything: tensors, blocks, segments.
-  void Clear();
+  // Frees everything: tensors, blocks, segments. With `leave_mapped` what a
+  // client maps goes with the executor: the client may still look at it.
+  void Clear(bool leave_mapped = false);
   // First handle that was never promised.
   uint64_t next_handle() const { return highest_handle_ + 1; }
   size_t tensors() const { return store_.size(); }
@@ -184,6 +223,20 @@ class Executor {
     std::shared_ptr<void> foreign;
   };
 
+  // ---- executor_room.cc
+  // The session may have no more handles or nodes: commands that make some
+  // fail.
+  bool full() const {
+    return store_.size() >= max_handles_.load(std::memory_order_relaxed) ||
+           nodes_ >= max_graph_nodes_.load(std::memory_order_relaxed) ||
+           !heap_.refusal().ok();
+  }
+  absl::Status WhyFull() const;
+  // What such a command's handles get. One for all, until the client is told.
+  FailurePtr FullFailure(const std::string& op);
+  // A client that goes on all the same. REQUIRES: full().
+  absl::Status CheckSpent() const;
+
   absl::Status ApplyCommand(const v1::Command& command);
   // Each returns protocol errors only; failures of the op are stored.
   absl::Status ApplyOp(const v1::OpCall& call);
@@ -196,7 +249,17 @@ class Executor {
   absl::Status ApplyRestoreOutput(const v1::RestoreOutput& request);
   absl::Status ApplyBackwardAnswer(const v1::BackwardAnswer& answer);
   absl::Status ApplyRead(const v1::Read& read);
+  absl::Status ApplyPart(const v1::Part& part);
   absl::Status ApplyKeep(const v1::Keep& keep);
+  absl::Status KeepItems(const v1::Keep& keep);
+  void Forget(const std::string& name);
+  void KeepUnder(const std::string& name, KeptTensor kept);
+  // The result of an op without attributes that is not recorded.
+  absl::StatusOr<Value> MadeBy(OpId op, const Value& tensor);
+  // What is to be kept of a tensor: a copy of it, or itself.
+  absl::StatusOr<Value> ToKeep(const Value& tensor, bool copy);
+  // Whether kept_ and these may be listed in one reply.
+  absl::Status CheckKept(const v1::Keep& keep) const;
   void SetNumerics(const v1::SetNumerics& wish);
 
   // ---- executor_sharing.cc
@@ -220,6 +283,8 @@ class Executor {
                             PublishedVersion* version);
   absl::Status CopyTensors(const std::vector<Value>& tensors,
                            PublishedVersion* version);
+  // Of a version: another user's session is seen to hold it.
+  RefPtr<Storage> Lent(const RefPtr<Storage>& storage) const;
   // Makes handles for its tensors and tells them.
   void OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version);
 
@@ -302,10 +367,15 @@ class Executor {
   Device* const device_;
   ReplySink* const sink_;
   void DropHandles();
-  // Gives what is kept for reuse back to the devices.
-  void ReleaseCached();
+  // Gives what is kept for reuse back to the devices; what a client may map,
+  // too, unless `leave_mapped`.
+  void ReleaseCached(bool leave_mapped = false);
 
   const Options options_;
+  HeapMeter heap_;  // outlives what it counts
+  int64_t nodes_ = 0;
+  std::atomic<uint64_t> max_handles_{UINT64_MAX};
+  std::atomic<int64_t> max_graph_nodes_{INT64_MAX};
   bool local_;  // the client of now maps our memory
   const std::shared_ptr<CachingAllocator> owned_memory_;
   CachingAllocator& memory_;  // outlives every tensor below
@@ -322,13 +392,16 @@ class Executor {
   std::deque<WaitingRead> reads_;  // in the stream's order
   std::map<std::string, KeptTensor> kept_;
   std::vector<std::unique_ptr<PendingBackward>> backwards_;
+  size_t kept_bytes_ = 0;  // what a list of them takes at most
+  std::string parts_;      // of a command whose end is to come
   uint64_t highest_handle_ = 0;
   uint64_t server_handles_ = 0;  // given to the client with calls
   uint64_t op_sequence_ = 0;
   // PackSaved: its code, and the op it is about.
   uint64_t pack_code_ = 0;
   uint64_t pack_op_ = 0;
-  FailurePtr unreported_;  // first failure no read has told yet
+  FailurePtr full_failure_;  // see FullFailure
+  FailurePtr unreported_;    // first failure no read has told yet
   uint64_t limit_hits_ = 0;
   std::string last_limit_hit_;
   std::unique_ptr<ProfileBuffer> profile_;  // until it is read

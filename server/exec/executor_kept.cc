@@ -6,35 +6,127 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/op_id.h"
+#include "ops/op_schema.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 #include "server/exec/executor.h"
 #include "server/exec/protocol_error.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
-namespace {
-
-constexpr size_t kMaxKept = 1 << 16;
-constexpr size_t kMaxNameBytes = 1024;
-
-}  // namespace
+absl::Status Executor::CheckKept(const v1::Keep& keep) const {
+  size_t count = kept_.size(), bytes = kept_bytes_;
+  const auto add = [&](const std::string& name, uint64_t handle) {
+    const TensorStore::Entry* entry = store_.Find(handle);
+    ++count;
+    bytes += DescriptionBytes(name.size(), entry != nullptr && entry->tensor
+                                               ? entry->tensor->spec().rank()
+                                               : 0);
+    return name.size() <= kMaxKeptNameBytes;
+  };
+  bool ok = true;
+  if (keep.handle() != 0) ok = add(keep.name(), keep.handle());
+  for (const v1::Keep::Item& item : keep.items()) {
+    if (item.handle() != 0) ok &= add(item.name(), item.handle());
+  }
+  if (ok && count <= kMaxKept && bytes <= kMaxKeptListBytes) {
+    return absl::OkStatus();
+  }
+  return ProtocolError(absl::StrCat(
+      "a session keeps at most ", kMaxKept, " tensors, whose names have ",
+      kMaxKeptNameBytes, " bytes and whose list has ", kMaxKeptListBytes));
+}
 
 absl::Status Executor::ApplyKeep(const v1::Keep& keep) {
-  if (keep.name().size() > kMaxNameBytes) {
-    return ProtocolError("a name has at most 1024 bytes");
-  }
+  if (absl::Status s = CheckKept(keep); !s.ok()) return s;
+  if (keep.items_size() > 0) return KeepItems(keep);
   if (keep.handle() == 0) {
-    kept_.erase(keep.name());
+    Forget(keep.name());
     return absl::OkStatus();
   }
   FailurePtr failure;
   absl::StatusOr<Value> tensor = Resolve(keep.handle(), &failure);
   if (!tensor.ok()) return tensor.status();
-  if (kept_.size() >= kMaxKept) {
-    return ProtocolError("a session keeps at most 65536 tensors");
-  }
   if (failure == nullptr) {
-    kept_[keep.name()] = {keep.handle(), *std::move(tensor)};
+    KeepUnder(keep.name(), {keep.handle(), *std::move(tensor)});
+  }
+  return absl::OkStatus();
+}
+
+void Executor::Forget(const std::string& name) {
+  const auto kept = kept_.find(name);
+  if (kept == kept_.end()) return;
+  kept_bytes_ -=
+      DescriptionBytes(name.size(), kept->second.tensor->spec().rank());
+  kept_.erase(kept);
+}
+
+void Executor::KeepUnder(const std::string& name, KeptTensor kept) {
+  Forget(name);
+  kept_bytes_ += DescriptionBytes(name.size(), kept.tensor->spec().rank());
+  kept_[name] = std::move(kept);
+}
+
+absl::StatusOr<Value> Executor::MadeBy(OpId op, const Value& tensor) {
+  Values made;
+  absl::Status status =
+      runner_.Run(Attrs(&GetOp(op)), {&tensor, 1}, /*record=*/false,
+                  /*inplace=*/false, &made);
+  if (!status.ok()) return status;
+  return std::move(made[0]);
+}
+
+absl::StatusOr<Value> Executor::ToKeep(const Value& tensor, bool copy) {
+  if (!copy) return tensor;
+  absl::StatusOr<Value> made = MadeBy(OpId::clone, tensor);
+  if (made.ok() && tensor->is_leaf() && tensor->requires_grad()) {
+    (*made)->SetLeafRequiresGrad(true);
+  }
+  return made;
+}
+
+absl::Status Executor::KeepItems(const v1::Keep& keep) {
+  uint64_t next = keep.outputs();
+  const int count = static_cast<int>(
+      std::count_if(keep.items().begin(), keep.items().end(),
+                    [](const auto& item) { return item.handle() != 0; }));
+  if (next != 0 && count > 0) {
+    if (absl::Status s = Promise(next, count); !s.ok()) return s;
+  }
+  FailurePtr failure;
+  std::vector<Value> values;
+  for (const v1::Keep::Item& item : keep.items()) {
+    if (item.handle() == 0) continue;
+    absl::StatusOr<Value> tensor = Resolve(item.handle(), &failure);
+    if (!tensor.ok()) return tensor.status();
+    if (failure == nullptr) {
+      absl::StatusOr<Value> value = ToKeep(*tensor, keep.copy());
+      if (!value.ok()) failure = NewFailure(value.status(), "keep");
+      if (value.ok()) values.push_back(*std::move(value));
+    }
+  }
+  std::vector<Value> outputs;
+  for (size_t i = 0; i < values.size() && next != 0 && failure == nullptr;
+       ++i) {
+    absl::StatusOr<Value> output = MadeBy(OpId::detach, values[i]);
+    if (!output.ok()) failure = NewFailure(output.status(), "keep");
+    if (output.ok()) outputs.push_back(*std::move(output));
+  }
+  if (failure != nullptr) {  // what was kept before stays
+    for (int i = 0; i < count && next != 0; ++i) {
+      store_.PutFailure(next + i, failure);
+    }
+    return absl::OkStatus();
+  }
+  size_t at = 0;
+  for (const v1::Keep::Item& item : keep.items()) {
+    if (item.handle() == 0) {
+      Forget(item.name());
+      continue;
+    }
+    if (next != 0) store_.Put(next++, std::move(outputs[at]));
+    KeepUnder(item.name(), {item.handle(), std::move(values[at++])});
   }
   return absl::OkStatus();
 }
@@ -78,7 +170,7 @@ void Executor::RestoreKept(KeptTensors all) {
     if (item.requires_grad) tensor->SetLeafRequiresGrad(true);
     const uint64_t handle = ++highest_handle_;
     store_.Put(handle, tensor);
-    kept_[item.name] = {handle, std::move(tensor)};
+    KeepUnder(item.name, {handle, std::move(tensor)});
   }
 }
 

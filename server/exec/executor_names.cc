@@ -132,6 +132,7 @@ absl::Status Executor::ApplyNames(const v1::NameRequest& request) {
 }
 
 void Executor::AnswerNames(uint64_t id, absl::StatusOr<v1::NameReply> reply) {
+  const Counting counting(this);  // an answer may come at any time
   v1::ReadResult result;
   result.set_id(id);
   if (!reply.ok()) {
@@ -147,6 +148,8 @@ absl::Status Executor::Publish(const v1::Publish& request,
                                FailurePtr* failure) {
   absl::Status status = CheckName(request);
   if (!status.ok()) return status;
+  // The version has a charge of its own, and outlives the session.
+  const HeapMeter::Elsewhere elsewhere;
   auto version = std::make_shared<PublishedVersion>();
   version->owner = options_.user;
   version->name = request.name();
@@ -218,7 +221,7 @@ absl::Status Executor::TakeStorages(const std::vector<Value>& tensors,
     }
     version->items[i].storage = storage;
     if (counted.insert(storage.get()).second) {
-      version->bytes += storage->bytes();
+      version->bytes += storage->block().bytes;
     }
   }
   return absl::OkStatus();
@@ -250,7 +253,7 @@ absl::Status Executor::CopyTensors(const std::vector<Value>& tensors,
       }
       copy = (*made)->storage();
       copied = (*made)->spec();
-      version->bytes += copy->bytes();
+      version->bytes += copy->block().bytes;
     }
     version->items[i].storage = copy;
     version->items[i].spec = copied;
@@ -259,8 +262,24 @@ absl::Status Executor::CopyTensors(const std::vector<Value>& tensors,
   return device_->Synchronize(options_.stream);
 }
 
+RefPtr<Storage> Executor::Lent(const RefPtr<Storage>& storage) const {
+  const StorageSharing* const sharing = storage->sharing();
+  if (options_.account == nullptr || sharing == nullptr ||
+      sharing->holders == nullptr ||
+      sharing->holders->owner() == options_.account.get()) {
+    return storage;
+  }
+  return MakeRef<Storage>(storage, options_.account);
+}
+
 void Executor::OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version) {
   if (!version.ok()) return AnswerNames(id, version.status());
+  const Counting counting(this);
+  if (full()) {
+    const absl::Status why = WhyFull();
+    return AnswerNames(
+        id, absl::Status(why.code(), absl::StrCat("[lookup] ", why.message())));
+  }
   v1::NameReply reply;
   v1::Published* message = reply.add_published();
   Describe(**version, options_.user, message);
@@ -272,7 +291,7 @@ void Executor::OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version) {
     SpecToProto(item.spec, tensor->mutable_spec());
     const uint64_t handle = kServerHandles + ++server_handles_;
     tensor->set_handle(handle);
-    store_.Put(handle, MakeRef<Tensor>(item.spec, item.storage,
+    store_.Put(handle, MakeRef<Tensor>(item.spec, Lent(item.storage),
                                        MakeRef<VersionCounter>()));
   }
   // The publisher may have a client that writes it at any time.

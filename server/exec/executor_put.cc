@@ -18,6 +18,10 @@ namespace holdfast {
 absl::Status Executor::ApplyPut(const v1::Put& put) {
   ++op_sequence_;
   if (absl::Status s = Promise(put.handle(), 1); !s.ok()) return s;
+  if (full()) {
+    store_.PutFailure(put.handle(), FullFailure("put"));
+    return absl::OkStatus();
+  }
   absl::StatusOr<Value> tensor = MakeFromPut(put);
   if (tensor.ok()) {
     store_.Put(put.handle(), *std::move(tensor));

@@ -98,15 +98,26 @@ absl::StatusOr<Value> Executor::Gathered(const Value& tensor) {
   return copy[0];
 }
 
+SharedBytes NewSharedBytes() {
+  const HeapMeter::Elsewhere elsewhere;
+  return SharedBytes(new std::vector<uint8_t>, [](std::vector<uint8_t>* bytes) {
+    const HeapMeter::Elsewhere elsewhere;
+    delete bytes;
+  });
+}
+
 absl::Status Executor::AddBytes(absl::string_view bytes,
                                 v1::ReadResult* result) {
   if (bytes.size() <= options_.inline_limit_bytes) {
     result->set_data(bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  absl::StatusOr<uint64_t> id =
-      sink_->AddDownload(std::make_shared<std::vector<uint8_t>>(
-          bytes.data(), bytes.data() + bytes.size()));
+  SharedBytes copy = NewSharedBytes();
+  {
+    const HeapMeter::Elsewhere elsewhere;
+    copy->assign(bytes.begin(), bytes.end());
+  }
+  absl::StatusOr<uint64_t> id = sink_->AddDownload(std::move(copy));
   if (!id.ok()) return id.status();
   result->set_download(*id);
   return absl::OkStatus();

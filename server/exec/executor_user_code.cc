@@ -3,11 +3,13 @@
 //
 // Executor: functions and hooks of the user's. They run where the user is: a
 // backward that comes to one shows the client the gradients and waits.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 #include "server/exec/executor.h"
 #include "server/exec/protocol_error.h"
 
@@ -16,18 +18,16 @@ namespace {
 
 // Handles that the server gives out, apart from all that a client may choose.
 constexpr uint64_t kServerHandles = uint64_t{1} << 63;
-constexpr int kMaxTensors = 1 << 16;
-constexpr size_t kMaxHooks = 1 << 12;
-constexpr size_t kMaxNameBytes = 1024;
 
 }  // namespace
 
 absl::Status Executor::ApplyRecordFunction(const v1::RecordFunction& record) {
-  if (record.function() == 0 || record.inputs_size() > kMaxTensors ||
-      record.outputs_size() > kMaxTensors ||
-      record.name().size() > kMaxNameBytes) {
-    return ProtocolError(
-        "a function needs a number, and at most 65536 tensors");
+  if (record.function() == 0 || record.inputs_size() > kMaxTensorsOfCall ||
+      record.outputs_size() > kMaxTensorsOfCall ||
+      record.name().size() > kMaxFunctionNameBytes) {
+    return ProtocolError(absl::StrCat("a function needs a number, at most ",
+                                      kMaxTensorsOfCall, " tensors and ",
+                                      kMaxFunctionNameBytes, " bytes of name"));
   }
   FailurePtr failure;
   std::vector<Value> inputs, outputs;
@@ -46,6 +46,7 @@ absl::Status Executor::ApplyRecordFunction(const v1::RecordFunction& record) {
     outputs.push_back(*std::move(value));
   }
   absl::Status status;
+  if (failure == nullptr && full()) failure = FullFailure(record.name());
   if (failure == nullptr) {
     auto node = MakeRef<Node>(record.function(), record.name(), specs);
     node->op_sequence = op_sequence_;
@@ -87,9 +88,30 @@ absl::Status Executor::ApplyRegisterHook(const v1::RegisterHook& request) {
   }
   const Edge& edge = (*tensor)->GradientEdge();
   std::vector<UserCode::Hook>& hooks = edge.node->EnsureUser().hooks;
+  if (request.remove()) {
+    // A backward that calls them counts them: they go when none is under way.
+    for (UserCode::Hook& hook : hooks) {
+      if (hook.code == request.hook()) hook.code = 0;
+    }
+    edge.node->user->hooks_removed = true;
+    return absl::OkStatus();
+  }
+  if (edge.node->user->hooks_removed && backwards_.empty()) {
+    const auto removed = [](const UserCode::Hook& hook) {
+      return hook.code == 0;
+    };
+    hooks.erase(std::remove_if(hooks.begin(), hooks.end(), removed),
+                hooks.end());
+    edge.node->user->hooks_removed = false;
+  }
   if (hooks.size() >= kMaxHooks) {
-    return ProtocolError(
-        absl::StrCat("a tensor has at most ", kMaxHooks, " hooks"));
+    store_.MarkFailed(request.tensor(),
+                      NewFailure(absl::InvalidArgumentError(absl::StrCat(
+                                     "[register_hook] a tensor has at most ",
+                                     kMaxHooks, " hooks. Got one more on ",
+                                     (*tensor)->spec().ToString(), ".")),
+                                 "register_hook"));
+    return absl::OkStatus();
   }
   hooks.push_back({edge.output, request.hook()});
   return absl::OkStatus();
@@ -144,8 +166,9 @@ absl::Status Executor::ApplyBackwardAnswer(const v1::BackwardAnswer& answer) {
   if (backwards_.empty() || !backwards_.back()->calling) {
     return ProtocolError("an answer to no call");
   }
-  if (answer.gradients_size() > kMaxTensors) {
-    return ProtocolError("an answer with more than 65536 gradients");
+  if (answer.gradients_size() > kMaxTensorsOfCall) {
+    return ProtocolError(absl::StrCat("an answer with more than ",
+                                      kMaxTensorsOfCall, " gradients"));
   }
   FailurePtr failure;
   Values values;

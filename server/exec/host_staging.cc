@@ -11,11 +11,23 @@
 namespace holdfast {
 
 HostStaging::HostStaging(std::vector<Device*> devices, bool shared,
-                         size_t limit_bytes)
+                         size_t limit_bytes,
+                         std::shared_ptr<MemoryAccount> account)
     : devices_(std::move(devices)),
-      limit_bytes_(limit_bytes),
       memory_(std::make_unique<PinnedMemory>(devices_, shared), limit_bytes,
-              kHost) {}
+              kHost, account),
+      unseen_(std::make_unique<PinnedMemory>(devices_, /*shared=*/false),
+              limit_bytes, kHost, account) {}
+
+void HostStaging::set_limit_bytes(size_t bytes) {
+  memory_.set_limit_bytes(bytes);
+  unseen_.set_limit_bytes(bytes);
+}
+
+void HostStaging::ReleaseCached(bool leave_mapped) {
+  if (!leave_mapped) memory_.ReleaseCached();
+  unseen_.ReleaseCached();
+}
 
 absl::StatusOr<MemoryBlock*> HostStaging::Target(const SessionDevice& at,
                                                  size_t bytes) {
@@ -44,17 +56,13 @@ absl::Status HostStaging::Upload(const SessionDevice& at,
 absl::StatusOr<KnownBounds> HostStaging::UploadIntegers(
     const SessionDevice& at, const MemoryBlock& target, const void* host,
     DType dtype, size_t bytes) {
-  if (!unseen_) {
-    unseen_.emplace(std::make_unique<PinnedMemory>(devices_, /*shared=*/false),
-                    limit_bytes_, kHost);
-  }
-  absl::StatusOr<MemoryBlock*> block = unseen_->Allocate(bytes, kHost);
+  absl::StatusOr<MemoryBlock*> block = unseen_.Allocate(bytes, kHost);
   if (!block.ok()) return block.status();
   std::memcpy((*block)->data, host, bytes);
   const KnownBounds bounds =
       BoundsOfElements(dtype, (*block)->data, bytes / ItemSize(dtype));
-  absl::Status status = CopyUp(at, &*unseen_, target, *block, bytes);
-  unseen_->Free(*block);
+  absl::Status status = CopyUp(at, &unseen_, target, *block, bytes);
+  unseen_.Free(*block);
   if (!status.ok()) return status;
   return bounds;
 }

@@ -11,7 +11,7 @@
 #define HOLDFAST_SERVER_EXEC_HOST_STAGING_H_
 
 #include <limits>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,8 +30,10 @@ class HostStaging {
   static constexpr StreamId kHost = std::numeric_limits<StreamId>::max();
 
   // `devices`: the daemon's, by their places; they must outlive it. `shared`:
-  // segments that a local client may map.
-  HostStaging(std::vector<Device*> devices, bool shared, size_t limit_bytes);
+  // segments that a local client may map. `account`: whose the memory is; null:
+  // nobody counts.
+  HostStaging(std::vector<Device*> devices, bool shared, size_t limit_bytes,
+              std::shared_ptr<MemoryAccount> account);
 
   // Device memory that an upload fills: a block of `at`'s, for the stream that
   // will copy. What is launched on the session's stream there after the upload
@@ -62,6 +64,12 @@ class HostStaging {
   absl::StatusOr<Arrival> Download(const SessionDevice& at, const void* data,
                                    size_t bytes);
 
+  // Any thread. What is held already stays.
+  void set_limit_bytes(size_t bytes);
+  // Gives what is kept for reuse back; that of clients, too, unless
+  // `leave_mapped`.
+  void ReleaseCached(bool leave_mapped);
+
   CachingAllocator& memory() { return memory_; }
   const CachingAllocator& memory() const { return memory_; }
 
@@ -72,9 +80,8 @@ class HostStaging {
                              size_t bytes, size_t offset = 0);
 
   const std::vector<Device*> devices_;
-  const size_t limit_bytes_;
   CachingAllocator memory_;
-  std::optional<CachingAllocator> unseen_;  // by clients; made when needed
+  CachingAllocator unseen_;  // by clients
 };
 
 }  // namespace holdfast

@@ -11,6 +11,7 @@
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
 #include "kernels/number_operand.h"
@@ -123,6 +124,77 @@ Attrs Checked(Attrs attrs) {
 bool Exclusive(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
   return storage.unique() && storage.sharing() == nullptr;
+}
+
+// What the slowest loops over single elements do.
+constexpr double kStepsPerSecond = 1e8;
+constexpr double kMostSeconds = 600;
+constexpr uint64_t kMostSteps =
+    static_cast<uint64_t>(kMostSeconds * kStepsPerSecond);
+// Steps per byte of memory that programs need: products, windows, searches.
+constexpr uint64_t kStepsPerByte = 64;
+
+// An op whose sizes only the data tells has none before it runs.
+uint64_t Elements(const TensorSpec& spec) {
+  for (const int64_t size : spec.shape) {
+    if (size == kUnknownSize) return 0;
+  }
+  return static_cast<uint64_t>(spec.numel());
+}
+
+// FailedPrecondition if the elements of inputs and outputs are many more than
+// the memory behind them, as those of expanded tensors, and so many that they
+// would take longer than ten minutes. What memory justifies is never refused.
+absl::Status CheckSteps(const OpSchema& schema, absl::Span<const Value> inputs,
+                        const OutputSpecs& outputs) {
+  uint64_t most = 0;
+  for (const Value& input : inputs) {
+    if (input) most = std::max(most, Elements(input->spec()));
+  }
+  // An op of at most 65536 tensors of few elements has few steps.
+  if (ABSL_PREDICT_TRUE(most < kMostSteps >> 16)) return absl::OkStatus();
+  double steps = 0;
+  uint64_t bytes = 0;
+  std::string got;
+  for (const Value& input : inputs) {
+    if (!input) continue;
+    steps += static_cast<double>(Elements(input->spec()));
+    bytes += AsTensor(input)->storage()->bytes();
+    absl::StrAppend(&got, got.empty() ? "" : ", ", input->spec().ToString());
+  }
+  for (const OutputSpec& output : outputs) {
+    const uint64_t elements = Elements(output.spec);
+    steps += static_cast<double>(elements);
+    bytes += elements * ItemSize(output.spec.dtype);
+  }
+  if (steps <= static_cast<double>(kMostSteps) ||
+      steps / kStepsPerByte <= static_cast<double>(bytes)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "[%s] an op may take at most %g s, and elements without memory of their "
+      "own count as %g a second. Got %s: %.2g steps on %d bytes of memory. Use "
+      "a "
+      "smaller expanded size",
+      schema.name, kMostSeconds, kStepsPerSecond, got, steps, bytes));
+}
+
+bool NoElements(absl::Span<const TensorView> views) {
+  return std::all_of(views.begin(), views.end(), [](const TensorView& view) {
+    return !view.present() || view.spec->numel() == 0;
+  });
+}
+
+// No loop over a batch of nothing, however long. Verdicts on data are still the
+// kernel's.
+bool NothingToCompute(const OpSchema& schema,
+                      absl::Span<const TensorView> inputs,
+                      absl::Span<const TensorView> outputs) {
+  if (ABSL_PREDICT_TRUE(outputs.empty() || outputs[0].spec->numel() != 0)) {
+    return false;
+  }
+  return !schema.has(kMutates) && NoElements(outputs) &&
+         (!schema.has(kChecksData) || NoElements(inputs));
 }
 
 // Whether an input must be out of the clients' reach while the op runs: its
@@ -387,6 +459,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   KernelInputs prepared;
   absl::Status status =
       Prepare(place, device, attrs, inputs, inplace, &prepared);
+  if (status.ok()) status = CheckSteps(schema, inputs, specs);
   if (status.ok() && schema.has_any(kUnknownSizes)) {
     status = CompleteSpecs(place, attrs, prepared, &specs);
   }
@@ -425,9 +498,11 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
       ABSL_PREDICT_FALSE(place.asynchronous && schema.has(kChecksData)) &&
       place.guard == nullptr &&  // else a client may have written them since
       DataKnownRight(attrs, inputs);
-  status =
-      place.device->Launch(place.stream, philox, known ? Checked(attrs) : attrs,
-                           prepared.views, views);
+  if (ABSL_PREDICT_TRUE(!NothingToCompute(schema, prepared.views, views))) {
+    status = place.device->Launch(place.stream, philox,
+                                  known ? Checked(attrs) : attrs,
+                                  prepared.views, views);
+  }
   if (ABSL_PREDICT_FALSE(place.asynchronous)) {
     NoteIntegers(attrs, inputs, inplace, status.ok(), *outputs);
   }

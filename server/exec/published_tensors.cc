@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/limits/room_for_others.h"
 
 namespace holdfast {
 
@@ -16,11 +17,12 @@ bool PublishedVersion::ReadableBy(const std::string& user) const {
 
 PublishedTensors::PublishedTensors(Device* device,
                                    std::shared_ptr<SharedStorages> shared,
-                                   AccountOf account_of)
+                                   AccountOf account_of, MostOf most_of)
     : device_(device),
       stream_(device->CreateStream(0).value_or(0)),
       shared_(std::move(shared)),
-      account_of_(std::move(account_of)) {}
+      account_of_(std::move(account_of)),
+      most_of_(std::move(most_of)) {}
 
 PublishedTensors::~PublishedTensors() {
   names_.clear();
@@ -41,16 +43,56 @@ std::shared_ptr<CachingAllocator> PublishedTensors::Memory(
 
 // ---- publishing
 
+absl::Status PublishedTensors::CheckRoom(
+    const PublishedVersion& version) const {
+  uint64_t own = 0;
+  for (auto it = names_.lower_bound({version.owner, ""});
+       it != names_.end() && it->first.first == version.owner; ++it) {
+    ++own;
+  }
+  const uint64_t most = most_of_ == nullptr ? 0 : most_of_(version.owner);
+  if (most != 0 && own >= most) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[publish] ", version.owner, " may have at most ", most,
+        " names. Got one more: '", version.name,
+        "'. Unpublish some, or ask an admin for more (holdfast limits)"));
+  }
+  if (!RoomForOthers(own, names_.size(), kMaxNames)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[publish] the daemon keeps at most ", kMaxNames,
+        " names, the last of them for users with few. Got one more of ",
+        version.owner, "'s ", own, ": '", version.name, "'. Unpublish some."));
+  }
+  return absl::OkStatus();
+}
+
+void PublishedTensors::Charge(PublishedVersion* version) const {
+  if (account_of_ == nullptr) return;
+  constexpr uint64_t kName = 512;  // its places in the tables
+  uint64_t bytes = kName + sizeof(PublishedVersion) +
+                   version->structure.capacity() + version->name.capacity();
+  for (const PublishedVersion::Item& item : version->items) {
+    constexpr uint64_t kShared = 256;  // its entry and token
+    bytes += sizeof(item) + item.key.capacity() + kShared;
+  }
+  for (const std::string& reader : version->readers) {
+    bytes += sizeof(reader) + reader.capacity();
+  }
+  version->description =
+      std::make_shared<MemoryCharge>(account_of_(version->owner));
+  version->description->AddAnyway(bytes);
+}
+
 void PublishedTensors::Publish(
     PublishedPtr version,
     const std::vector<std::shared_ptr<CachingAllocator>>& allocators,
     Done done) {
   const Key key(version->owner, version->name);
-  if (names_.size() >= kMaxNames && names_.count(key) == 0) {
-    return done(absl::ResourceExhaustedError(absl::StrCat(
-        "[publish] the daemon keeps at most ", kMaxNames,
-        " names. Got one more: '", version->name, "'. Unpublish some.")));
+  if (names_.count(key) == 0) {
+    absl::Status room = CheckRoom(*version);
+    if (!room.ok()) return done(std::move(room));
   }
+  Charge(version.get());
   if (!version->durable) {
     Entry& entry = names_[key];
     version->number = ++entry.last_number;
@@ -85,7 +127,13 @@ void PublishedTensors::Install(
     PublishedVersion::Item& item = version->items[i];
     item.token =
         shared_->Share(item.storage.get(), allocators[i], version->owner);
-    if (!version->writable) item.storage->set_published_as(version->name);
+    if (version->writable) continue;
+    item.storage->set_published_as(version->name);
+    std::shared_ptr<VersionHolders>& holders = item.storage->sharing()->holders;
+    if (holders == nullptr && account_of_ != nullptr) {
+      holders = std::make_shared<VersionHolders>(item.storage->bytes(),
+                                                 account_of_(version->owner));
+    }
   }
   Entry& entry = names_[{version->owner, version->name}];
   entry.last_number = std::max(entry.last_number, version->number);
@@ -108,7 +156,18 @@ void PublishedTensors::Install(
   num_names_ = names_.size();
 }
 
+void PublishedTensors::LetGo(const PublishedVersion& version) {
+  for (const PublishedVersion::Item& item : version.items) {
+    const StorageSharing* const sharing =
+        item.storage ? item.storage->sharing() : nullptr;
+    if (sharing != nullptr && sharing->holders != nullptr) {
+      sharing->holders->Retire();
+    }
+  }
+}
+
 void PublishedTensors::Retire(Entry& entry, const PublishedPtr& version) {
+  LetGo(*version);
   for (PublishedVersion::Item& item : version->items) item.storage.reset();
   entry.older.push_back(version);
   DropGone(entry);
@@ -139,6 +198,7 @@ void PublishedTensors::Unpublish(const std::string& owner,
     const auto found = names_.find(key);
     if (found == names_.end()) return;
     auto waiting = std::move(found->second.waiting);
+    if (found->second.latest != nullptr) LetGo(*found->second.latest);
     names_.erase(found);
     for (auto& [number, waiter] : waiting) {
       waiter(NotThere(key.first, key.second, key.first));
@@ -242,6 +302,7 @@ void PublishedTensors::AddLoading(PublishedPtr version) {
   const Key key(version->owner, version->name);
   Entry& entry = names_[key];
   if (entry.latest != nullptr) return;
+  Charge(version.get());
   entry.last_number = std::max(entry.last_number, version->number);
   entry.latest = std::move(version);
   entry.loading = true;

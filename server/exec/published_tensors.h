@@ -26,6 +26,7 @@
 #include "server/exec/shared_storages.h"
 #include "server/exec/tensor.h"
 #include "server/memory/caching_allocator.h"
+#include "server/memory/memory_ledger.h"
 
 namespace holdfast {
 
@@ -50,6 +51,8 @@ struct PublishedVersion {
   uint64_t bytes = 0;     // of distinct storages
   bool saved = false;
   std::vector<Item> items;
+  // All of this but the storages, on the owner's account.
+  std::shared_ptr<MemoryCharge> description;
 
   bool ReadableBy(const std::string& user) const;
 };
@@ -80,9 +83,12 @@ class PublishedTensors {
   // Whose memory a user's names take; from any thread.
   using AccountOf =
       std::function<std::shared_ptr<MemoryAccount>(const std::string& user)>;
-  // `account_of` null: nobody's. `device` outlives it.
+  // How many names a user may have; 0: as many as there may be.
+  using MostOf = std::function<uint64_t(const std::string& user)>;
+  // `account_of` null: nobody's; `most_of` null: no limit. `device` outlives
+  // it.
   PublishedTensors(Device* device, std::shared_ptr<SharedStorages> shared,
-                   AccountOf account_of);
+                   AccountOf account_of, MostOf most_of = nullptr);
   ~PublishedTensors();
 
   // Null: publishing with `durable` is refused.
@@ -143,10 +149,15 @@ class PublishedTensors {
   void Install(
       const PublishedPtr& version,
       const std::vector<std::shared_ptr<CachingAllocator>>& allocators);
+  // No name stands for its storages any more: who holds them pays for them.
+  static void LetGo(const PublishedVersion& version);
   // Turns `version` into one that only readers keep alive.
   void Retire(Entry& entry, const PublishedPtr& version);
   void DropGone(Entry& entry);
   absl::StatusOr<PublishedPtr> Find(const Entry& entry, uint64_t number) const;
+  // OK when `version`'s owner may have one more name.
+  absl::Status CheckRoom(const PublishedVersion& version) const;
+  void Charge(PublishedVersion* version) const;
   absl::Status NotThere(const std::string& owner, const std::string& name,
                         const std::string& user) const;
 
@@ -154,6 +165,7 @@ class PublishedTensors {
   const StreamId stream_;
   const std::shared_ptr<SharedStorages> shared_;
   const AccountOf account_of_;
+  const MostOf most_of_;
   DurableNames* durable_ = nullptr;
   std::map<Key, Entry> names_;
 

@@ -19,6 +19,7 @@
 #include "ops/tensor_spec.h"
 #include "server/exec/integer_bounds.h"
 #include "server/exec/shared_storages.h"
+#include "server/exec/version_holders.h"
 #include "server/memory/caching_allocator.h"
 
 namespace holdfast {
@@ -31,6 +32,8 @@ struct StorageSharing {
   std::shared_ptr<CachingAllocator> allocator;
   // Nobody may write it: the name that it is published as. "": all may.
   std::string published_as;
+  // Of a published one that is read-only.
+  std::shared_ptr<VersionHolders> holders;
   // Of an asynchronous device: those that used it, since one waited for the
   // others.
   absl::InlinedVector<StreamId, 2> streams;
@@ -42,15 +45,30 @@ class Storage final : public RefCounted {
  public:
   Storage(CachingAllocator* allocator, MemoryBlock* block)
       : allocator_(allocator), block_(block) {}
+  // The same block as another user's session holds it: `original` is read-only.
+  Storage(const RefPtr<Storage>& original,
+          std::shared_ptr<MemoryAccount> reader)
+      : allocator_(original->allocator_),
+        block_(original->block_),
+        original_(original),
+        hold_(std::make_unique<VersionHolders::Hold>(
+            original->sharing()->holders, std::move(reader))) {}
 
   char* data() const { return static_cast<char*>(block_->data); }
-  size_t bytes() const { return block_->bytes; }
+  // What was asked for: behind it, up to the block's size, may be elements of
+  // tensors that are gone.
+  size_t bytes() const { return block_->requested; }
   const MemoryBlock& block() const { return *block_; }
   const CachingAllocator* allocator() const { return allocator_; }
 
   // Null: no other session can have it.
-  const StorageSharing* sharing() const { return sharing_.get(); }
-  StorageSharing* sharing() { return sharing_.get(); }
+  const StorageSharing* sharing() const {
+    return original_ ? original_->sharing() : sharing_.get();
+  }
+  StorageSharing* sharing() {
+    return original_ ? original_->sharing() : sharing_.get();
+  }
+  // REQUIRES: it is no reader's.
   void set_sharing(std::unique_ptr<StorageSharing> sharing) {
     sharing_ = std::move(sharing);
   }
@@ -58,9 +76,10 @@ class Storage final : public RefCounted {
   // The published name whose memory this is, which no op may write; null: not
   // so.
   const std::string* read_only() const {
-    return sharing_ == nullptr || sharing_->published_as.empty()
+    const StorageSharing* const shared = sharing();
+    return shared == nullptr || shared->published_as.empty()
                ? nullptr
-               : &sharing_->published_as;
+               : &shared->published_as;
   }
   // REQUIRES: it is shared.
   void set_published_as(const std::string& name) {
@@ -69,8 +88,8 @@ class Storage final : public RefCounted {
 
   // A copy on that stream, not the one that the memory is for, may still read
   // it: whoever writes it next takes the stream and lets it go first.
-  void NoteReader(StreamId stream) { reader_ = stream; }
-  StreamId TakeReader() { return std::exchange(reader_, 0); }
+  void NoteReader(StreamId stream) { owner()->reader_ = stream; }
+  StreamId TakeReader() { return std::exchange(owner()->reader_, 0); }
 
   // What is known of all elements that lie in it, as integers of one type;
   // null: nothing. Only of memory that host code does not write.
@@ -89,6 +108,7 @@ class Storage final : public RefCounted {
 
  protected:
   ~Storage() override {
+    if (original_) return;  // whose block it is
     if (sharing_ != nullptr) {
       sharing_->table->Forget(sharing_->token);
       // Their work may still be on its way.
@@ -100,8 +120,12 @@ class Storage final : public RefCounted {
   }
 
  private:
+  Storage* owner() { return original_ ? original_.get() : this; }
+
   CachingAllocator* const allocator_;
   MemoryBlock* const block_;
+  const RefPtr<Storage> original_;
+  const std::unique_ptr<VersionHolders::Hold> hold_;  // ends before it
   std::unique_ptr<StorageSharing> sharing_;
   std::unique_ptr<Integers> integers_;
   StreamId reader_ = 0;

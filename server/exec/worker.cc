@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/exec/worker.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +27,29 @@ std::chrono::nanoseconds Nanoseconds(absl::Duration d) {
 
 double Seconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
+}
+
+// epoll_wait, with a finer clock where the kernel has it.
+int WaitForEvents(int epoll, epoll_event* events, int most,
+                  std::chrono::nanoseconds at_most) {
+#ifdef SYS_epoll_pwait2
+  static std::atomic<bool> fine{true};
+  if (fine.load(std::memory_order_relaxed)) {
+    const int64_t ns = at_most.count();
+    const timespec timeout = {static_cast<time_t>(ns / 1000000000),
+                              static_cast<long>(ns % 1000000000)};  // NOLINT
+    const long n = syscall(SYS_epoll_pwait2, epoll, events, most,   // NOLINT
+                           &timeout, nullptr, 0);
+    // EPERM: a sandbox older than the call (systemd, seccomp of containers).
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {
+      return static_cast<int>(n);
+    }
+    fine.store(false, std::memory_order_relaxed);
+  }
+#endif
+  // Rounded up: a nap of nothing would be a spin.
+  return epoll_wait(epoll, events, most,
+                    static_cast<int>((at_most.count() + 999999) / 1000000));
 }
 
 void Pause() {
@@ -106,14 +131,14 @@ void Worker::Run(const std::function<void()>& fn) {
 }
 
 void Worker::Wake() {
+  // Nobody reads it (Watch): the counter lasts for 2^64 wakes.
   const uint64_t one = 1;
-  // A full counter is as good as a ring: the result does not matter.
   [[maybe_unused]] ssize_t n = write(wake_fd_, &one, sizeof one);
 }
 
 void Worker::Watch(int eventfd) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = EPOLLIN | EPOLLET;
   event.data.fd = eventfd;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, eventfd, &event);
 }
@@ -145,7 +170,7 @@ void Worker::LookForWork() {
   ready_.clear();
   in_use_.clear();
   looked_ = Clock::now();
-  const absl::Time seen = SteadyNow();
+  const SteadyTime seen = SteadyNow();
   int asynchronous = 0;
   sessions_.ForEachActive(looked_, [&](Session* session) {
     TakeUses(session);
@@ -169,14 +194,14 @@ void Worker::TakeUses(Session* session) {
     // One op for all where nobody else's can lie between them.
     const uint64_t ops = contended_ ? use.ops : 1;
     const absl::Duration each = (use.to - use.from) / ops;
-    absl::Time from = use.from;
+    SteadyTime from = use.from;
     for (uint64_t i = 0; i < ops; ++i, from += each) {
       uses_.push_back({session, use.device, from, from + each});
     }
   }
 }
 
-void Worker::Settle(absl::Time seen) {
+void Worker::Settle(SteadyTime seen) {
   if (uses_.empty()) return;
   std::sort(uses_.begin(), uses_.end(),
             [](const Use& a, const Use& b) { return a.to < b.to; });
@@ -193,7 +218,7 @@ void Worker::Settle(absl::Time seen) {
 void Worker::HoldBackLeaders() {
   // What is under way counts as far as it has come: who waits for somebody's
   // long kernel to end waits a moment, not until then.
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
   absl::flat_hash_map<const UserShare*, double> running;  // seconds
   const auto running_for = [now](Session* session) {
     return std::max(0.0, absl::ToDoubleSeconds(now - session->work_since()));
@@ -268,31 +293,43 @@ bool Worker::ServeOne() {
   return true;
 }
 
-void Worker::Listen(int timeout_ms) {
+bool Worker::Listen(std::chrono::nanoseconds at_most) {
   epoll_event events[16];
-  const int n = epoll_wait(epoll_fd_, events, 16, timeout_ms);
+  const int n = WaitForEvents(epoll_fd_, events, 16, at_most);
   listened_ = Clock::now();
   for (int i = 0; i < n; ++i) {
     const int fd = events[i].data.fd;
-    uint64_t count;
-    [[maybe_unused]] ssize_t r = read(fd, &count, sizeof count);
     if (fd == wake_fd_) {
       sessions_.LookAtIdle(/*all=*/false);
     } else {
       sessions_.Rang(fd);
     }
   }
+  return n > 0;
 }
 
-// Sleeps until a doorbell rings, Wake is called or it is time for a tick.
+std::chrono::nanoseconds Worker::Nap() const {
+  constexpr std::chrono::microseconds kSpin{200}, kShortest{20}, kLongest{1000};
+  const auto waited = Clock::now() - busy_until_;
+  if (waited < kSpin) return std::chrono::nanoseconds::zero();
+  return std::clamp<std::chrono::nanoseconds>(waited / 8, kShortest, kLongest);
+}
+
+// Sleeps until a doorbell rings, Wake is called or it is time for a tick, or to
+// look whether a device is done.
 void Worker::Sleep() {
-  int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.tick));
-  const bool may_sleep = sessions_.RetireAll();
-  if (!may_sleep || has_posted_.load(std::memory_order_acquire) ||
-      stop_.load()) {
-    timeout_ms = 0;
+  const ActiveSessions::Rest rest = sessions_.RetireAll();
+  std::chrono::nanoseconds at_most = Nanoseconds(options_.tick);
+  if (rest == ActiveSessions::Rest::kWork ||
+      has_posted_.load(std::memory_order_acquire) || stop_.load()) {
+    at_most = std::chrono::nanoseconds::zero();
+  } else if (rest == ActiveSessions::Rest::kAwaitDevice) {
+    at_most = std::min(at_most, Nap());
   }
-  Listen(timeout_ms);
+  const bool rang = Listen(at_most);
+  if (rang) busy_until_ = Clock::now();
+  napped_ = !rang && rest == ActiveSessions::Rest::kAwaitDevice &&
+            at_most > std::chrono::nanoseconds::zero();
 }
 
 void Worker::Loop(const std::function<void()>& tick) {
@@ -303,16 +340,18 @@ void Worker::Loop(const std::function<void()>& tick) {
     if (has_posted_.load(std::memory_order_acquire)) RunPosted();
     if (ServeOne()) {
       const Clock::time_point now = Clock::now();
+      busy_until_ = now;
+      napped_ = false;
       if (sessions_.any_idle() &&
           now - listened_ >= Nanoseconds(options_.listen_every)) {
-        Listen(0);
+        Listen(std::chrono::nanoseconds::zero());
       }
       if (now < next_tick) continue;
     } else {
       sessions_.MarkWork();
       const Clock::time_point end = Clock::now() + Nanoseconds(options_.spin);
-      bool found = false;
-      while (!found && Clock::now() < end) {
+      bool found = napped_ && Poll();
+      while (!found && !napped_ && Clock::now() < end) {
         for (int i = 0; i < 16 && !found; ++i) {
           found = Poll();
           if (!found) Pause();
@@ -324,7 +363,7 @@ void Worker::Loop(const std::function<void()>& tick) {
       if (!found) Sleep();
     }
     if (Clock::now() >= next_tick) {
-      const absl::Time seen = SteadyNow();
+      const SteadyTime seen = SteadyNow();
       sessions_.ForEachIdle([this](Session* session) { TakeUses(session); });
       Settle(seen);
       tick();

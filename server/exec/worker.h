@@ -20,6 +20,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 #include "server/exec/active_sessions.h"
 #include "server/exec/device_time.h"
 #include "server/exec/fair_share.h"
@@ -69,8 +70,9 @@ class Worker {
 
   // Ends a sleep: some armed connection has a batch.
   void Wake();
-  // Watches a doorbell eventfd while asleep; a ring wakes the worker (it
-  // drains the counter itself). Unwatch before closing the descriptor.
+  // Watches a doorbell eventfd while asleep; each ring wakes the worker, which
+  // never reads the counter: a client shares the descriptor, and could make the
+  // read wait. Unwatch before closing the descriptor.
   void Watch(int eventfd);
   void Unwatch(int eventfd);
 
@@ -91,12 +93,16 @@ class Worker {
   void TakeUses(Session* session);
   // To the accounts of sessions, what is in uses_ and ended before `seen`:
   // before anybody was looked at, so that what others had until then is known.
-  void Settle(absl::Time seen);
+  void Settle(SteadyTime seen);
   // Takes sessions that are far ahead of others in_use_ out of ready_.
   void HoldBackLeaders();
   Session* NextInTurn();  // null: none has work
   void Sleep();
-  void Listen(int timeout_ms);  // for doorbells
+  // For doorbells. True: one rang.
+  bool Listen(std::chrono::nanoseconds at_most);
+  // How long to sleep between two looks at a device that is waited for: a part
+  // of what was waited already, which costs little time and no processor.
+  std::chrono::nanoseconds Nap() const;
   bool Poll();  // true: some session has work, or something was posted
 
   const Options options_;
@@ -115,7 +121,7 @@ class Worker {
   struct Use {
     Session* session;
     Device* device;
-    absl::Time from, to;  // of one op
+    SteadyTime from, to;  // of one op
   };
   std::vector<Use> uses_;  // not settled yet
   // Several sessions use asynchronous devices, or did a moment ago: a client
@@ -124,6 +130,8 @@ class Worker {
   absl::flat_hash_map<Device*, DeviceTime> times_;  // of asynchronous devices
   Clock::time_point looked_;
   Clock::time_point listened_;
+  Clock::time_point busy_until_;  // something was done, or a bell rang
+  bool napped_ = false;           // and nothing has happened since
   std::atomic<std::thread::id> thread_id_{};
 };
 

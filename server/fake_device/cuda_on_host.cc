@@ -35,7 +35,7 @@ class CudaOnHost final : public Device {
                       absl::Span<const TensorView> inputs,
                       absl::Span<const TensorView> outputs) override {
     context_.philox = philox;
-    absl::Status status = RunCudaOp(context_, attrs, inputs, outputs);
+    absl::Status status = cuda::RunCudaOp(context_, attrs, inputs, outputs);
     context_.carried = nullptr;
     context_.FreeScratch();
     return status;
@@ -45,7 +45,7 @@ class CudaOnHost final : public Device {
                             absl::Span<int64_t> sizes) override {
     context_.FreeScratch();
     context_.carried = nullptr;
-    return CudaKernels().sizes[static_cast<int>(attrs.schema().id)](
+    return cuda::CudaKernels().sizes[static_cast<int>(attrs.schema().id)](
         context_, attrs, inputs, sizes);
   }
   absl::Status Copy(StreamId, CopyKind kind, void* to, const void* from,
@@ -68,17 +68,18 @@ class CudaOnHost final : public Device {
 
  private:
   const std::unique_ptr<Device> cpu_ = NewCpuDevice(1);
-  HostContext context_{cpu_.get()};
+  cuda::HostContext context_{cpu_.get()};
 };
 
 absl::Status RunChainOnHost(absl::Span<const LaunchRequest> requests) {
-  HostContext context;
-  return RunChain(context, requests);
+  cuda::HostContext context;
+  return cuda::RunChain(context, requests);
 }
 
 }  // namespace
 
-const Fuser kFuserOnHost = {&CanRecordCudaOp, &ChainLength, &RunChainOnHost};
+const Fuser kFuserOnHost = {&cuda::CanRecordCudaOp, &cuda::ChainLength,
+                            &RunChainOnHost};
 
 std::unique_ptr<Device> NewCudaOnHost() {
   return std::make_unique<CudaOnHost>();

@@ -95,7 +95,7 @@ TEST_F(EnqueuedWorkTest, WhereOthersWaitItIsMillisecondsAhead) {
 
 TEST_F(EnqueuedWorkTest, WhatTheDeviceDidIsSeen) {
   (void)Used();
-  const absl::Time begin = SteadyNow();
+  const SteadyTime begin = SteadyNow();
   AddOps(20);
   Turn(absl::InfiniteDuration());
   EXPECT_EQ(Used(), 0);
@@ -114,7 +114,7 @@ TEST_F(EnqueuedWorkTest, AnIdleDeviceIsNobodys) {
   (void)Used();
   double all = 0, used = 0;
   for (int round = 0; round < 3; ++round) {
-    const absl::Time begin = SteadyNow();
+    const SteadyTime begin = SteadyNow();
     AddOps(1);
     Turn(absl::InfiniteDuration());
     session_->MarkWork();

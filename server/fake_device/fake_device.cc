@@ -17,27 +17,14 @@
 #include "kernels/owned_views.h"
 #include "ops/op_schema.h"
 #include "server/fake_device/fake_stream.h"
+#include "server/fake_device/guarded_memory.h"
 #include "server/fake_device/pinned_ranges.h"
 #include "server/memory/host_memory.h"
 
 namespace holdfast {
 namespace {
 
-// Neither address space of the processor reaches so far: any use faults.
-constexpr uintptr_t kOffset = uintptr_t{1} << 62;
-constexpr int kIndexBit = 48;  // above it, the device's number
-constexpr uintptr_t kHostBits = (uintptr_t{1} << kIndexBit) - 1;
-
-void* ToDevice(void* host, int index) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) | kOffset |
-                                 uintptr_t(index) << kIndexBit);
-}
-void* ToHost(const void* device) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(device);
-  // Not a device's address: what comes of it is to fault as well.
-  if ((address & kOffset) == 0) return reinterpret_cast<void*>(kOffset);
-  return reinterpret_cast<void*>(address & kHostBits);
-}
+constexpr int kLeftOver = 0xa5;  // every byte of memory that was not cleared
 
 constexpr int kPointBits = 40;  // of a point's count; above it the stream
 
@@ -47,13 +34,24 @@ class FakeMemory final : public DeviceMemory {
 
   absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override {
     absl::StatusOr<MemorySegment> segment = memory_.AllocateSegment(bytes);
-    if (segment.ok()) segment->base = ToDevice(segment->base, device_->index());
+    if (!segment.ok()) return segment;
+    // A GPU's memory is what somebody left there.
+    std::memset(segment->base, kLeftOver, segment->bytes);
+    Guard(segment->base, segment->bytes, PROT_READ | PROT_WRITE);
+    segment->base = ToDevice(segment->base, device_->index());
     return segment;
+  }
+  // At once, as on a GPU: who uses it first may be on another stream.
+  absl::Status Clear(const MemorySegment& segment, StreamId) override {
+    const KernelScope scope;
+    std::memset(ToGuarded(segment.base), 0, segment.bytes);
+    return absl::OkStatus();
   }
   void FreeSegment(const MemorySegment& segment) override {
     device_->SynchronizeAll();
     MemorySegment host = segment;
-    host.base = ToHost(segment.base);
+    host.base = ToGuarded(segment.base);
+    Unguard(host.base);
     memory_.FreeSegment(host);
   }
   absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
@@ -119,21 +117,25 @@ absl::StatusOr<Device::OpenedMemory> FakeDevice::OpenMemory(
   }
   close(fd);
   if (base == MAP_FAILED) return refusal;
+  Guard(base, info.st_size, PROT_READ);
   return OpenedMemory{ToDevice(base, index_),
                       static_cast<size_t>(info.st_size)};
 }
 
 void FakeDevice::CloseMemory(const OpenedMemory& memory) {
-  munmap(ToHost(memory.base), memory.bytes);
+  void* const base = ToGuarded(memory.base);
+  Unguard(base);
+  munmap(base, memory.bytes);
 }
 
 absl::Status FakeDevice::CheckOwn(const void* address) const {
-  const uintptr_t high = reinterpret_cast<uintptr_t>(address) >> kIndexBit;
-  const uintptr_t own = kOffset >> kIndexBit | uintptr_t(index_);
+  const uintptr_t high =
+      reinterpret_cast<uintptr_t>(address) >> kDeviceIndexBit;
+  const uintptr_t own = kDeviceOffset >> kDeviceIndexBit | uintptr_t(index_);
   if (high == own) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("[fake] device ", index_,
-                                          " uses memory of device ",
-                                          high & ~(kOffset >> kIndexBit)));
+  return absl::InternalError(
+      absl::StrCat("[fake] device ", index_, " uses memory of device ",
+                   high & ~(kDeviceOffset >> kDeviceIndexBit)));
 }
 
 absl::Status FakeDevice::CheckOwn(absl::Span<const TensorView> views) const {
@@ -195,8 +197,8 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
   if (absl::Status s = CheckOwn(inputs); !s.ok()) return s;
   if (absl::Status s = CheckOwn(outputs); !s.ok()) return s;
   const std::shared_ptr<FakeStream> on = Find(stream);
-  auto in = std::make_shared<OwnedViews>(inputs, &ToHost);
-  auto out = std::make_shared<OwnedViews>(outputs, &ToHost);
+  auto in = std::make_shared<OwnedViews>(inputs, &ToGuarded);
+  auto out = std::make_shared<OwnedViews>(outputs, &ToGuarded);
   FakeStream::Task task = [philox, first = NotedFirst(stream), attrs, in,
                            out](Device& cpu) {
     PhiloxState at = philox;
@@ -206,6 +208,7 @@ absl::Status FakeDevice::Launch(StreamId stream, PhiloxState philox,
   if (Note(stream, attrs, &task)) return absl::OkStatus();
   if (attrs.schema().has(kChecksData) && !attrs.data_checked()) {
     on->WaitFor(on->enqueued());
+    const KernelScope scope;
     return on->cpu().Launch(0, philox, attrs, in->get(), out->get());
   }
   on->Enqueue(attrs.schema().name, std::move(task));
@@ -217,8 +220,8 @@ namespace {
 struct OwnedRequest {
   explicit OwnedRequest(const LaunchRequest& request)
       : attrs(request.attrs),
-        inputs(request.inputs, &ToHost),
-        outputs(request.outputs, &ToHost) {}
+        inputs(request.inputs, &ToGuarded),
+        outputs(request.outputs, &ToGuarded) {}
   Attrs attrs;
   OwnedViews inputs, outputs;
 };
@@ -347,7 +350,8 @@ absl::Status FakeDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
                                       absl::Span<int64_t> sizes) {
   const std::shared_ptr<FakeStream> on = Find(stream);
   on->WaitFor(on->enqueued());
-  const OwnedViews in(inputs, &ToHost);
+  const OwnedViews in(inputs, &ToGuarded);
+  const KernelScope scope;
   return on->cpu().ComputeSizes(0, attrs, in.get(), sizes);
 }
 
@@ -359,9 +363,9 @@ absl::Status FakeDevice::Copy(StreamId stream, CopyKind kind, void* to,
   if (s.ok()) s = PinnedRanges::Get().Check(host, bytes);
   if (!s.ok()) return s;
   if (up) {
-    to = ToHost(to);
+    to = ToGuarded(to);
   } else {
-    from = ToHost(from);
+    from = ToGuarded(from);
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -403,7 +407,7 @@ absl::Status FakeDevice::CopyFrom(StreamId stream, void* to, Device* source,
     ++copies_;
   }
   reader->Enqueue("copy between devices",
-                  [to = ToHost(to), from = ToHost(from), bytes, writer,
+                  [to = ToGuarded(to), from = ToGuarded(from), bytes, writer,
                    point = writer->enqueued()](Device&) {
                     writer->WaitFor(point);
                     std::memcpy(to, from, bytes);
@@ -443,7 +447,8 @@ std::vector<Device::WorkTime> FakeDevice::TakeWorkTimes(StreamId stream) {
 absl::Status FakeDevice::CopyToHost(StreamId stream, void* host,
                                     const void* device, size_t bytes) {
   absl::Status status = Synchronize(stream);
-  if (status.ok() && bytes > 0) std::memcpy(host, ToHost(device), bytes);
+  const KernelScope scope;
+  if (status.ok() && bytes > 0) std::memcpy(host, ToGuarded(device), bytes);
   return status;
 }
 

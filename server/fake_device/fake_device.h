@@ -5,10 +5,10 @@
 // lies above a device. Each stream is a thread that runs the CPU's kernels some
 // time after they were launched. Its memory cannot be seen by the host: an
 // address is off by a constant that makes every use of it fault, and says which
-// device's it is. What the
-// device does not copy when it is told to (specs, attributes, numbers) it does
-// not see later, and what it does (pinned memory) it sees as it is then.
-// Thread-safety: as Device.
+// device's it is; behind it is memory that only the device's own code may use
+// (guarded_memory.h). What the device does not copy when it is told to (specs,
+// attributes, numbers) it does not see later, and what it does (pinned memory)
+// it sees as it is then. Thread-safety: as Device.
 #ifndef HOLDFAST_SERVER_FAKE_DEVICE_FAKE_DEVICE_H_
 #define HOLDFAST_SERVER_FAKE_DEVICE_FAKE_DEVICE_H_
 
@@ -47,7 +47,7 @@ class FakeDevice final : public Device, public Recorder {
 
   // The CPU's unless told otherwise: programs meet nothing but its asynchrony.
   absl::string_view name() const override { return name_; }
-  std::string description() const override { return "fake device"; }
+  std::string description() const override { return description_; }
   // Figures that no other device has.
   DeviceProperties properties() const override {
     return {"fake device",
@@ -119,6 +119,7 @@ class FakeDevice final : public Device, public Recorder {
   // ---- for tests
   // "cuda": programs take it for a GPU. Before any use.
   void set_name(std::string name) { name_ = std::move(name); }
+  void set_description(std::string text) { description_ = std::move(text); }
   // Handles of CUDA's size, for a client with a driver for tests.
   void set_handle_kind(MemoryHandleKind kind) { handle_kind_ = kind; }
   // The device is lost when this op is launched, as a GPU after an illegal
@@ -167,6 +168,7 @@ class FakeDevice final : public Device, public Recorder {
   const Fuser* const fuser_;
   const int index_;
   std::string name_ = "cpu";
+  std::string description_ = "fake device";
   MemoryHandleKind handle_kind_ = MemoryHandleKind::kFile;
   std::string break_on_;
   std::string unrecordable_;

@@ -24,6 +24,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "kernels/device.h"
+#include "server/fake_device/guarded_memory.h"
 
 namespace holdfast {
 
@@ -79,7 +80,9 @@ class FakeStream {
   void Enqueue(std::string name, Task task) {
     std::lock_guard<std::mutex> lock(mutex_);
     tasks_.push_back(
-        {std::move(task), absl::Now() + lag_, std::move(name), tag_});
+        {std::move(task),
+         std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(lag_),
+         std::move(name), tag_});
     ++enqueued_;
     changed_.notify_all();
   }
@@ -135,7 +138,7 @@ class FakeStream {
  private:
   struct Waiting {
     Task task;
-    absl::Time start;
+    std::chrono::steady_clock::time_point start;
     std::string name;
     std::optional<uint64_t> tag;  // its time is kept
   };
@@ -146,6 +149,10 @@ class FakeStream {
         .count();
   }
 
+  absl::Status Run(const Task& task) {
+    const KernelScope scope;
+    return task(*cpu_);
+  }
   void Loop() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
@@ -154,12 +161,11 @@ class FakeStream {
       Waiting next = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
-      absl::SleepFor(next.start - absl::Now());
+      std::this_thread::sleep_until(next.start);
       const int64_t begin = Now();
-      absl::Status status =
-          engine_ == nullptr || next.name.empty()
-              ? next.task(*cpu_)
-              : engine_->Run([&] { return next.task(*cpu_); });
+      absl::Status status = engine_ == nullptr || next.name.empty()
+                                ? Run(next.task)
+                                : engine_->Run([&] { return Run(next.task); });
       const int64_t end = Now();
       next.task = nullptr;  // what it held goes before anybody hears of it
       lock.lock();

@@ -9,14 +9,18 @@
 // programs take for GPUs. $HOLDFAST_FAKE_HANDLES: cuda for handles of memory
 // that clients give to a CUDA driver, which must be one for tests.
 // $HOLDFAST_FAKE_KERNEL_US: kernels take turns and so many microseconds more.
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cuda/copy.h"
 #include "kernels/device_plugin.h"
-#include "ops/op_schema.h"
+#include "ops/op_fingerprint.h"
 #include "server/exec/cpu_device.h"
 #include "server/fake_device/cuda_on_host.h"
 #include "server/fake_device/fake_device.h"
@@ -25,6 +29,21 @@ namespace holdfast {
 namespace {
 
 std::unique_ptr<Device> NewCpu() { return NewCpuDevice(1); }
+
+// The file whose code is called for `function`, as kernels find it.
+template <typename F>
+std::string FileOf(F* function) {
+  Dl_info found = {};
+  dladdr(reinterpret_cast<void*>(function), &found);
+  return found.dli_fname == nullptr ? "?" : found.dli_fname;
+}
+
+// Says whose functions the kernels call: those of this library, unless it was
+// linked badly.
+std::string Description() {
+  return absl::StrCat("fake device, copies by ", FileOf(&cpu::MakeContiguous),
+                      " (cpu) and ", FileOf(&cuda::MakeContiguous), " (cuda)");
+}
 
 constexpr int kDevices = 3;
 
@@ -54,6 +73,7 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
   auto device = std::make_unique<FakeDevice>(
       absl::Microseconds(lag), cuda ? &NewCudaOnHost : &NewCpu,
       cuda ? &kFuserOnHost : nullptr, options.index);
+  device->set_description(Description());
   if (const char* name = getenv("HOLDFAST_FAKE_NAME")) device->set_name(name);
   const char* handles = getenv("HOLDFAST_FAKE_HANDLES");
   if (handles != nullptr && absl::string_view(handles) == "cuda") {
@@ -79,7 +99,7 @@ absl::StatusOr<OpenedDevice> Open(const DeviceOptions& options) {
 
 extern "C" const holdfast::DevicePlugin* holdfast_device_plugin() {
   static const holdfast::DevicePlugin plugin = {
-      holdfast::kDevicePluginVersion, "fake", holdfast::OpTableFingerprint(),
+      holdfast::kDevicePluginVersion, "fake", holdfast::OpRowsFingerprint(),
       &holdfast::Count, &holdfast::Open};
   return &plugin;
 }

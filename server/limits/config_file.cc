@@ -32,7 +32,7 @@ absl::Status Mistake(const std::string& path, int line,
                      absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(
       "[config] ", path, ":", line, ": ", what,
-      ". proto/config.proto and docs/operating.md say what a configuration may "
+      ". docs/operating.md (section Limits) says what a configuration may "
       "hold."));
 }
 
@@ -103,6 +103,14 @@ absl::StatusOr<v1::Limits> ReadLimits(const v1::LimitsConfig& config,
     if (!status.ok()) return place.Bad("weight", status);
   }
   if (config.has_max_sessions()) limits.set_max_sessions(config.max_sessions());
+  if (config.has_max_handles()) limits.set_max_handles(config.max_handles());
+  if (config.has_max_graph_nodes()) {
+    limits.set_max_graph_nodes(config.max_graph_nodes());
+  }
+  if (config.has_max_names()) limits.set_max_names(config.max_names());
+  if (config.has_max_connections()) {
+    limits.set_max_connections(config.max_connections());
+  }
   if (config.has_idle_seconds()) {
     limits.set_idle_seconds(config.idle_seconds());
     status = CheckLimits(limits);

@@ -2,16 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/log/log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/log/json_string.h"
+#include "server/log/log_file_sink.h"
 #include "spdlog/formatter.h"
-#include "spdlog/sinks/basic_file_sink.h"
+#include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
@@ -23,10 +27,63 @@ constexpr char kTextPattern[] = "%Y-%m-%d %H:%M:%S.%e %l %v";
 constexpr char kSessionLogger[] = "session";
 
 std::atomic<bool> g_json{false};
+// Set once, by SetUpLog; null: the log goes to stderr.
+LogFileSink* g_file = nullptr;
 
 absl::string_view View(spdlog::string_view_t text) {
   return {text.data(), text.size()};
 }
+
+// How many bytes of `rest` are a character that could end a line, move the
+// cursor or hide text: C0, DEL, C1 and Unicode's separators. 0: none.
+size_t ControlBytes(absl::string_view rest) {
+  const auto byte = [&](size_t i) {
+    return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return 2;
+  if (byte(0) == 0xe2 && byte(1) == 0x80 && (byte(2) & 0xfe) == 0xa8) return 3;
+  return 0;
+}
+
+// The message with such characters as C writes them; what is none is not
+// copied.
+absl::string_view OneLine(absl::string_view text, std::string* escaped) {
+  size_t clean = 0;
+  while (clean < text.size() && ControlBytes(text.substr(clean)) == 0) ++clean;
+  if (clean == text.size()) return text;
+  *escaped = std::string(text.substr(0, clean));
+  for (text.remove_prefix(clean); !text.empty();) {
+    const size_t control = ControlBytes(text);
+    const size_t bytes = std::max<size_t>(control, 1);
+    if (control == 0) {
+      *escaped += text[0];
+    } else {
+      absl::StrAppend(escaped, absl::CHexEscape(text.substr(0, bytes)));
+    }
+    text.remove_prefix(bytes);
+  }
+  return *escaped;
+}
+
+class TextFormatter final : public spdlog::formatter {
+ public:
+  TextFormatter() : lines_(kTextPattern) {}
+  void format(const spdlog::details::log_msg& msg,
+              spdlog::memory_buf_t& out) override {
+    std::string escaped;
+    const absl::string_view text = OneLine(View(msg.payload), &escaped);
+    spdlog::details::log_msg line = msg;
+    line.payload = spdlog::string_view_t(text.data(), text.size());
+    lines_.format(line, out);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<TextFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter lines_;
+};
 
 class JsonFormatter final : public spdlog::formatter {
  public:
@@ -63,9 +120,9 @@ std::string TextValue(absl::string_view value) {
 std::string TextLine(const SessionLabel& session, absl::string_view event,
                      std::initializer_list<LogField> fields) {
   std::string line = absl::StrCat("session ", session.id, " ", event);
-  for (const auto& [name, value] : fields) {
-    if (!value.empty())
-      absl::StrAppend(&line, " ", name, "=", TextValue(value));
+  for (const LogField& field : fields) {
+    if (field.value.empty()) continue;
+    absl::StrAppend(&line, " ", field.name, "=", TextValue(field.value));
   }
   return absl::StrCat(line, " trace_id=", session.trace_id);
 }
@@ -77,14 +134,21 @@ std::string JsonMembers(const SessionLabel& session, absl::string_view event,
       JsonString(absl::StrCat("session ", session.id, " ", event)),
       ",\"event\":", JsonString(event), ",\"session\":", session.id,
       ",\"trace_id\":", JsonString(session.trace_id));
-  for (const auto& [name, value] : fields) {
-    if (value.empty()) continue;
-    absl::StrAppend(&members, ",", JsonString(name), ":", JsonString(value));
+  for (const LogField& field : fields) {
+    if (field.value.empty()) continue;
+    absl::StrAppend(&members, ",", JsonString(field.name), ":",
+                    field.is_number ? field.value : JsonString(field.value));
   }
   return members;
 }
 
 }  // namespace
+
+LogField::LogField(absl::string_view name, uint64_t number)
+    : name(name), value(absl::StrCat(number)), is_number(true) {}
+
+LogField::LogField(absl::string_view name, double number)
+    : name(name), value(absl::StrFormat("%.3f", number)), is_number(true) {}
 
 absl::Status SetUpLog(const LogOptions& options) {
   const spdlog::level::level_enum level =
@@ -101,7 +165,11 @@ absl::Status SetUpLog(const LogOptions& options) {
     if (options.file.empty()) {
       sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     } else {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
+      // Never destroyed: threads may log until the process ends.
+      static auto& file = *new std::shared_ptr<LogFileSink>(
+          std::make_shared<LogFileSink>(options.file));
+      g_file = file.get();
+      sink = file;
     }
   } catch (const std::exception& e) {
     return absl::InvalidArgumentError(
@@ -120,6 +188,10 @@ absl::Status SetUpLog(const LogOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ReopenLog() {
+  return g_file == nullptr ? absl::OkStatus() : g_file->Reopen();
+}
+
 absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink) {
   if (format != "text" && format != "json") {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -129,7 +201,7 @@ absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink) {
   if (format == "json") {
     sink->set_formatter(std::make_unique<JsonFormatter>());
   } else {
-    sink->set_pattern(kTextPattern);
+    sink->set_formatter(std::make_unique<TextFormatter>());
   }
   // Not through set_default_logger and the registry's formatter, which would
   // format the sink anew.

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The daemon's log: spdlog, as text for people or as a JSON object per line for
-// programs. A session's life is told one line per event, never per op; each
+// programs. A message is one line whatever a client put into it: control
+// characters are escaped where lines are made, so that no call can forget it.
+// A session's life is told one line per event, never per op; each
 // such line has the session's number and trace id. Thread-safety: SetUpLog
 // before other threads run; the rest from any thread.
 #ifndef HOLDFAST_SERVER_LOG_LOG_H_
 #define HOLDFAST_SERVER_LOG_LOG_H_
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -28,6 +30,10 @@ struct LogOptions {
 // InvalidArgument says which flag is wrong and what it may be.
 absl::Status SetUpLog(const LogOptions& options);
 
+// Opens the file of SetUpLog anew under its name, for whoever has moved it
+// (logrotate). On an error the former file stays. OK where there is none.
+absl::Status ReopenLog();
+
 // Formats as `format` says, in the place of what SetUpLog set; for tests.
 absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink);
 
@@ -35,7 +41,21 @@ struct SessionLabel {
   uint64_t id;
   absl::string_view trace_id;
 };
-using LogField = std::pair<absl::string_view, absl::string_view>;
+// A name and its value, which is text or a number: in JSON a number. Text may
+// be a client's: it is escaped.
+struct LogField {
+  LogField(absl::string_view name, absl::string_view text)
+      : name(name), value(text) {}
+  LogField(absl::string_view name, const char* text)
+      : name(name), value(text) {}
+  LogField(absl::string_view name, uint64_t number);
+  LogField(absl::string_view name, double number);  // three digits behind the
+                                                    // point
+
+  absl::string_view name;
+  std::string value;
+  bool is_number = false;
+};
 
 // As text: session 3 opened client="python" trace_id=4bf9...
 // As JSON the event, the session and each field are members.

@@ -56,6 +56,25 @@ TEST_F(LogTest, TextIsOneLineWhateverTheClientCallsItself) {
                " client=py-1 trace_id=00ff\n"));
 }
 
+// Named after a review that found it: any message, not only a session's.
+TEST_F(LogTest, Review16NoValueMakesALineOfItsOwn) {
+  Use("text");
+  spdlog::warn("ended by {}: {}", "eve",
+               "x\n2026-01-01 00:00:00.000 info root ended everything\r\x1b[2J"
+               "\x7f\xc2\x85\xe2\x80\xa8 caf\xc3\xa9 \xff");
+  EXPECT_THAT(Lines(),
+              EndsWith("warning ended by eve: x\\n2026-01-01 00:00:00.000 info "
+                       "root ended everything\\r\\x1b[2J\\x7f\\xc2\\x85"
+                       "\\xe2\\x80\\xa8 caf\xc3\xa9 \xff\n"));
+}
+
+TEST_F(LogTest, JsonHasNumbersAsNumbers) {
+  Use("json");
+  LogSession(spdlog::level::info, {7, "00ff"}, "ended",
+             {{"ops", uint64_t{12}}, {"device_seconds", 1.5}});
+  EXPECT_THAT(Lines(), EndsWith(",\"ops\":12,\"device_seconds\":1.500}\n"));
+}
+
 TEST_F(LogTest, JsonHasMembersForASession) {
   Use("json");
   LogSession(spdlog::level::warn, {7, "00ff"}, "limit hit",

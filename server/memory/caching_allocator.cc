@@ -100,7 +100,7 @@ void CachingAllocator::ReturnSegment(const MemorySegment& segment) {
 absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,
                                                            StreamId stream,
                                                            bool* refused) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  Lock lock(mutex_);
   constexpr size_t kLargest = size_t{1} << 48;
   if (bytes > kLargest) {
     return OutOfMemory(bytes, absl::ResourceExhaustedError("too large"));
@@ -117,7 +117,8 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,
   } else {
     block = TakeFromPool(rounded, stream);
     if (block == nullptr) {
-      absl::StatusOr<MemoryBlock*> grown = Grow(rounded, stream, refused);
+      absl::StatusOr<MemoryBlock*> grown =
+          Grow(rounded, stream, refused, &lock);
       if (!grown.ok()) return OutOfMemory(bytes, grown.status());
       block = *grown;
     }
@@ -148,11 +149,23 @@ MemoryBlock* CachingAllocator::TakeFromPool(size_t rounded, StreamId stream) {
   return block;
 }
 
+// Counted before it is there, so that no two take the same room.
+absl::StatusOr<MemorySegment> CachingAllocator::TakeWithin(size_t bytes,
+                                                           bool* refused,
+                                                           Lock* lock) {
+  segment_bytes_ += bytes;
+  lock->unlock();
+  absl::StatusOr<MemorySegment> segment = TakeSegment(bytes, refused);
+  lock->lock();
+  segment_bytes_ -= bytes;
+  return segment;
+}
+
 // A new segment, as one free block. When the limit or the device refuses,
 // idle segments are given back and the call is tried again.
 absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
                                                     StreamId stream,
-                                                    bool* refused) {
+                                                    bool* refused, Lock* lock) {
   size_t bytes = rounded <= kSmallLimit   ? kSmallSegment
                  : rounded < kMediumLimit ? kMediumSegment
                                           : RoundUp(rounded, kLargeRounding);
@@ -165,19 +178,25 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
   }
   absl::StatusOr<MemorySegment> segment =
       absl::ResourceExhaustedError("the session's limit is reached");
-  if (fits()) segment = TakeSegment(bytes, refused);
+  if (fits()) segment = TakeWithin(bytes, refused, lock);
   if (!segment.ok()) {
     EmptyBins();
     // Coalescing may have produced a block that is large enough.
     if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
     CollectDeferred(/*wait=*/true);
     if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
-    FreeIdleSegments();
+    FreeIdleSegments(lock);
+    // Others may have given back, meanwhile, what is large enough.
+    if (MemoryBlock* block = TakeFromPool(rounded, stream)) return block;
     // Under pressure take exactly what is needed, not a comfortable segment.
     if (!fits() || *refused) bytes = RoundUp(rounded, kRounding * 8);
     if (!fits()) return segment.status();
-    segment = TakeSegment(bytes, refused);
+    segment = TakeWithin(bytes, refused, lock);
     if (!segment.ok()) return segment.status();
+  }
+  if (absl::Status clear = memory_->Clear(*segment, stream); !clear.ok()) {
+    ReturnSegment(*segment);
+    return clear;
   }
   auto* block = new MemoryBlock;
   block->data = segment->base;
@@ -305,8 +324,9 @@ void CachingAllocator::CollectDeferred(bool wait) {
   deferred_ = std::move(still);
 }
 
-size_t CachingAllocator::FreeIdleSegments() {
+size_t CachingAllocator::FreeIdleSegments(Lock* lock) {
   size_t freed = 0;
+  std::vector<MemorySegment> idle_segments;
   for (auto it = segments_.begin(); it != segments_.end();) {
     MemoryBlock* block = it->second.first;
     const MemorySegment& segment = it->second.segment;
@@ -321,17 +341,20 @@ size_t CachingAllocator::FreeIdleSegments() {
     delete block;
     freed += segment.bytes;
     segment_bytes_ -= segment.bytes;
-    ReturnSegment(segment);
+    idle_segments.push_back(segment);
     it = segments_.erase(it);
   }
+  lock->unlock();
+  for (const MemorySegment& segment : idle_segments) ReturnSegment(segment);
+  lock->lock();
   return freed;
 }
 
 size_t CachingAllocator::ReleaseCached() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  Lock lock(mutex_);
   EmptyBins();
   CollectDeferred(/*wait=*/true);
-  return FreeIdleSegments();
+  return FreeIdleSegments(&lock);
 }
 
 absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
@@ -398,7 +421,7 @@ absl::Status CachingAllocator::OutOfMemory(size_t asked,
                                            const absl::Status& cause) const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "out of memory. Got asked=", Bytes(asked), ", in use=", Bytes(in_use_),
-      ", cached=", Bytes(segment_bytes_ - in_use_), ", limit=",
+      ", cached=", Bytes(segment_bytes_ - in_use_), ", session limit=",
       limit_bytes_ == 0 ? "none" : Bytes(limit_bytes_), " (", cause.message(),
       "). Free tensors, or have the limit raised: holdfastd "
       "--memory_limit, holdfast limits"));

@@ -12,7 +12,8 @@
 //  2. A free block is in exactly one place: a bin, a pool, or (until the
 //     streams that used it have passed) the deferred list.
 //  3. Two free neighbours in a pool never exist; bins may hold neighbours.
-// Thread-safety: all methods from any thread (one lock).
+// Thread-safety: all methods from any thread (one lock, held for no call that
+// takes memory from the device or gives it back: gigabytes take seconds).
 #ifndef HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_
 #define HOLDFAST_SERVER_MEMORY_CACHING_ALLOCATOR_H_
 
@@ -164,13 +165,18 @@ class CachingAllocator {
   absl::StatusOr<MemorySegment> TakeSegment(size_t bytes, bool* refused);
   void ReturnSegment(const MemorySegment& segment);
   MemoryBlock* TakeFromPool(size_t rounded, StreamId stream);
+  // The rest of Allocate's way, with `lock` held but for calls of the device.
+  using Lock = std::unique_lock<std::mutex>;
   absl::StatusOr<MemoryBlock*> Grow(size_t rounded, StreamId stream,
-                                    bool* refused);
+                                    bool* refused, Lock* lock);
+  absl::StatusOr<MemorySegment> TakeWithin(size_t bytes, bool* refused,
+                                           Lock* lock);
   MemoryBlock* Split(MemoryBlock* block, size_t rounded);
   void ReturnToPool(MemoryBlock* block);
   void EmptyBins();
   void CollectDeferred(bool wait);
-  size_t FreeIdleSegments();
+  // Gives them back without the lock; returns their bytes.
+  size_t FreeIdleSegments(Lock* lock);
   absl::Status OutOfMemory(size_t asked, const absl::Status& cause) const;
   bool IsSmallSegment(uint64_t id) const;
 

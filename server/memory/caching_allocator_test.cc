@@ -3,6 +3,7 @@
 #include "server/memory/caching_allocator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -35,6 +36,67 @@ TEST(CachingAllocatorTest, RoundsTo512AndAligns) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block->data) % 512, 0u);
   }
   EXPECT_EQ(f.allocator.stats().in_use, 512u * 5);
+}
+
+// Makes and frees large segments when it is let.
+class SlowMemory final : public FakeDeviceMemory {
+ public:
+  explicit SlowMemory(size_t capacity) : FakeDeviceMemory(capacity) {}
+  absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override {
+    if (bytes >= 100 * kMiB) Wait();
+    return FakeDeviceMemory::AllocateSegment(bytes);
+  }
+  void FreeSegment(const MemorySegment& segment) override {
+    if (segment.bytes >= 100 * kMiB) Wait();
+    FakeDeviceMemory::FreeSegment(segment);
+  }
+  void Close() { open_.store(false); }
+  void Open() { open_.store(true); }
+  bool waited_for() const { return waiting_.load() > 0; }
+
+ private:
+  void Wait() {
+    waiting_.fetch_add(1);
+    while (!open_.load()) std::this_thread::yield();
+    waiting_.fetch_sub(1);
+  }
+  std::atomic<bool> open_{true};
+  std::atomic<int> waiting_{0};
+};
+
+// Item 4 of the server's review: the worker's next op must not wait until a
+// client's gigabytes are there.
+TEST(CachingAllocatorTest, Review04OthersGoOnWhileASegmentIsMadeOrFreed) {
+  auto* memory = new SlowMemory(1024 * kMiB);
+  CachingAllocator allocator(std::unique_ptr<DeviceMemory>(memory), 700 * kMiB);
+  const auto others_go_on = [&] {
+    while (!memory->waited_for()) std::this_thread::yield();
+    MemoryBlock* small = allocator.Allocate(1000, 0).value();
+    MemoryBlock* medium = allocator.Allocate(30 * kMiB, 0).value();
+    // What is being made is counted: nobody takes the same room.
+    EXPECT_FALSE(allocator.Allocate(300 * kMiB, 0).ok());
+    EXPECT_GT(allocator.stats().allocations, 0u);
+    allocator.Free(small);
+    allocator.Free(medium);
+  };
+  memory->Close();
+  MemoryBlock* large = nullptr;
+  std::thread maker([&] { large = allocator.Allocate(500 * kMiB, 0).value(); });
+  others_go_on();
+  memory->Open();
+  maker.join();
+  EXPECT_EQ(allocator.stats().in_use, 500 * kMiB);
+  allocator.Free(large);
+
+  memory->Close();
+  std::thread freer([&] { allocator.ReleaseCached(); });
+  while (!memory->waited_for()) std::this_thread::yield();
+  allocator.Free(allocator.Allocate(1000, 0).value());
+  EXPECT_EQ(allocator.stats().in_use, 0u);
+  memory->Open();
+  freer.join();
+  allocator.ReleaseCached();
+  EXPECT_EQ(allocator.stats().segments, 0u);
 }
 
 TEST(CachingAllocatorTest, ReusesFreedBlockOfSameSize) {

@@ -17,7 +17,7 @@
 
 namespace holdfast {
 
-class FakeDeviceMemory final : public DeviceMemory {
+class FakeDeviceMemory : public DeviceMemory {
  public:
   explicit FakeDeviceMemory(size_t capacity) : capacity_(capacity) {}
   ~FakeDeviceMemory() override {

@@ -16,6 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 namespace holdfast {
 namespace {
 
@@ -26,6 +30,18 @@ absl::Status SystemRefused(const char* call, int error) {
 
 // Left to the rest of the machine.
 constexpr size_t kHeadroomBytes = size_t{128} << 20;
+
+// The control group that we are in, of version 2: "/a/b", or "" for the root.
+std::string OwnGroup() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (line.rfind("0::/", 0) != 0) continue;
+    std::string path = line.substr(3);
+    while (!path.empty() && path.back() == '/') path.pop_back();
+    return path;
+  }
+  return "";
+}
 
 // What the machine, and the control group if it sets a limit, can still give.
 // The kernel itself refuses nothing: it promises, then kills.
@@ -41,12 +57,35 @@ size_t AvailableBytes() {
       break;
     }
   }
-  size_t limit = 0, current = 0;  // reading "max" fails: no limit
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
-      std::ifstream("/sys/fs/cgroup/memory.current") >> current) {
-    available = std::min(available, limit > current ? limit - current : 0);
+  for (std::string group = OwnGroup();;) {
+    const std::string folder = absl::StrCat("/sys/fs/cgroup", group);
+    size_t limit = 0, current = 0;  // reading "max" fails: no limit
+    if (std::ifstream(folder + "/memory.max") >> limit &&
+        std::ifstream(folder + "/memory.current") >> current) {
+      available = std::min(available, limit > current ? limit - current : 0);
+    }
+    if (group.empty()) return available;
+    group.resize(group.rfind('/'));  // the limits of those above hold, too
   }
-  return available;
+}
+
+// Takes and maps all pages, so that no kernel faults for each, nor fails for
+// want of one. In pieces: the system maps one at a time with a lock that every
+// thread of ours wants that takes or gives back memory. False: errno says why.
+bool Populate(char* base, size_t bytes) {
+  constexpr size_t kPiece = size_t{16} << 20;
+  constexpr size_t kPage = 4096;
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    const size_t size = std::min(kPiece, bytes - at);
+    if (madvise(base + at, size, MADV_POPULATE_WRITE) == 0) continue;
+    if (errno != EINVAL) return false;
+    // An older kernel. Nobody else has the memory yet.
+    for (size_t page = at; page < at + size; page += kPage) {
+      volatile char* byte = base + page;
+      *byte = *byte;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -73,7 +112,7 @@ absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
     }
     // A client that shrank the file would make kernels fault.
     fcntl(segment.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    flags = MAP_SHARED | MAP_POPULATE;
+    flags = MAP_SHARED;
   }
   segment.base =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, segment.fd, 0);
@@ -83,11 +122,20 @@ absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
     return SystemRefused("mmap", error);
   }
   if (!shared_) madvise(segment.base, bytes, MADV_HUGEPAGE);  // best effort
+  if (!Populate(static_cast<char*>(segment.base), bytes)) {
+    const absl::Status refused = SystemRefused("madvise", errno);
+    FreeSegment(segment);
+    return refused;
+  }
   segment.id = next_id_++;
   return segment;
 }
 
 void HostMemory::FreeSegment(const MemorySegment& segment) {
+  if (segment.fd >= 0) {
+    fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+              static_cast<off_t>(segment.bytes));
+  }
   munmap(segment.base, segment.bytes);
   if (segment.fd >= 0) close(segment.fd);
 }

@@ -5,11 +5,19 @@
 // memfd whose descriptor the client may map, so that arrays and tensors are
 // the same memory; otherwise anonymous memory.
 //
-// Pages are reserved when a segment is made: a full machine is an error here,
-// never a SIGBUS in the middle of a kernel. memfds are not bounded by the size
-// of /dev/shm.
+// Pages are taken when a segment is made: a full machine, or a full control
+// group of the daemon's, is an error here, never a SIGBUS in the middle of a
+// kernel or an end of the process. memfds are not bounded by the size of
+// /dev/shm.
+//
+// Pages of a freed segment go back to the system at once, also where a client
+// still has it mapped: it reads zeros there, and what it writes is its own
+// memory, not the daemon's.
 #ifndef HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
 #define HOLDFAST_SERVER_MEMORY_HOST_MEMORY_H_
+
+#include <atomic>
+#include <cstdint>
 
 #include "kernels/device_memory.h"
 
@@ -29,7 +37,7 @@ class HostMemory final : public DeviceMemory {
 
  private:
   const bool shared_;
-  uint64_t next_id_ = 1;
+  std::atomic<uint64_t> next_id_{1};
 };
 
 }  // namespace holdfast

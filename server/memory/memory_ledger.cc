@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/memory/caching_allocator.h"
+#include "server/memory/heap_meter.h"
 
 namespace holdfast {
 namespace {
@@ -40,6 +41,12 @@ absl::Status MemoryAccount::Reserve(uint64_t bytes) {
   reserved_.fetch_add(bytes);
   ledger_->reserved_ += bytes;
   return absl::OkStatus();
+}
+
+void MemoryAccount::Take(uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  reserved_.fetch_add(bytes);
+  ledger_->reserved_ += bytes;
 }
 
 void MemoryAccount::Return(uint64_t bytes) {
@@ -78,9 +85,10 @@ absl::Status MemoryLedger::Check(const MemoryAccount& account,
   const uint64_t own = account.reserved_.load();
   if (account.hard_ != 0 &&
       (bytes > account.hard_ || own > account.hard_ - bytes)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the memory limit of ", account.user_, " is reached: ", Size(own),
-        " of ", Size(account.hard_), " are taken, over all sessions"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the memory limit of user '", account.user_,
+                     "' is reached: ", Size(own), " of ", Size(account.hard_),
+                     " are taken, over all sessions"));
   }
   if (capacity_ == 0) return absl::OkStatus();
   if (bytes > capacity_ || reserved_ > capacity_ - bytes) {
@@ -140,6 +148,7 @@ uint64_t MemoryLedger::reserved() {
 }
 
 void MemoryLedger::Reclaim(MemoryAccount* needy, uint64_t bytes) {
+  const HeapMeter::Elsewhere elsewhere;  // blocks of others go
   std::vector<std::shared_ptr<MemoryAccount>> order = Accounts();
   // The needy user's own first, then those who have most above their share.
   const auto rank = [&](const std::shared_ptr<MemoryAccount>& account) {
@@ -191,6 +200,12 @@ absl::Status MemoryCharge::CheckRoom(uint64_t bytes) {
   }
   account_->ledger()->Reclaim(account_.get(), bytes);
   return account_->CheckRoom(bytes);
+}
+
+void MemoryCharge::AddAnyway(uint64_t bytes) {
+  if (account_ == nullptr) return;
+  account_->Take(bytes);
+  bytes_ += bytes;
 }
 
 absl::Status MemoryCharge::Add(uint64_t bytes) {

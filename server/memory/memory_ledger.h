@@ -29,7 +29,7 @@ class MemoryLedger;
 
 // One user's account. Outlives the ledger's interest in it: allocators own it
 // too.
-class MemoryAccount {
+class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
  public:
   MemoryAccount(std::shared_ptr<MemoryLedger> ledger, std::string user);
   ~MemoryAccount();
@@ -37,6 +37,8 @@ class MemoryAccount {
   // Takes `bytes` of the device; RESOURCE_EXHAUSTED names the limit.
   absl::Status Reserve(uint64_t bytes);
   void Return(uint64_t bytes);
+  // The same where the memory is taken already: above the limit, too.
+  void Take(uint64_t bytes);
   // Whether Reserve would give as many now.
   absl::Status CheckRoom(uint64_t bytes);
 
@@ -111,6 +113,8 @@ class MemoryCharge {
 
   // Takes more; what others keep for reuse is given back for it.
   absl::Status Add(uint64_t bytes);
+  // The same of memory that is there already: above the limit, too.
+  void AddAnyway(uint64_t bytes);
   // Whether as many more could be had now.
   absl::Status CheckRoom(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }

@@ -58,7 +58,8 @@ TEST_F(LedgerTest, TheHardLimitIsOverAllSessionsOfAUser) {
   MemoryBlock* block = *first->Allocate(32 * kMiB, 0);
   const absl::Status refused = second->Allocate(32 * kMiB, 0).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("limit of alice"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("limit of user 'alice'"));
   EXPECT_TRUE(Allocator("bob")->Allocate(32 * kMiB, 0).ok());
   // What the first session only keeps for reuse is the second's to have.
   first->Free(block);
@@ -114,7 +115,7 @@ TEST_F(LedgerTest, AChargeIsReturnedOnce) {
   MemoryCharge charge(account);
   EXPECT_TRUE(charge.CheckRoom(10 * kMiB).ok());
   EXPECT_THAT(std::string(charge.CheckRoom(11 * kMiB).message()),
-              HasSubstr("limit of alice"));
+              HasSubstr("limit of user 'alice'"));
   ASSERT_TRUE(charge.Add(6 * kMiB).ok());
   ASSERT_TRUE(charge.Add(4 * kMiB).ok());
   EXPECT_FALSE(charge.Add(1).ok());

@@ -26,6 +26,10 @@ class ReplayingMemory final : public DeviceMemory {
     device_->Flush();
     memory_->FreeSegment(segment);
   }
+  // Nothing that is held back can be about memory that is new.
+  absl::Status Clear(const MemorySegment& segment, StreamId stream) override {
+    return memory_->Clear(segment, stream);
+  }
   absl::StatusOr<std::string> Export(const MemorySegment& segment) override {
     return memory_->Export(segment);
   }

@@ -33,7 +33,7 @@ bool MayEnd(const Peer& peer, const Session& session) {
 
 void ListSessions(SessionRegistry* registry, const Peer& peer,
                   v1::AdminReply* reply) {
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
   for (const std::shared_ptr<Session>& session : registry->Sessions()) {
     if (session->ended() || !MayEnd(peer, *session)) continue;
     const v1::SessionStats stats = session->Stats();
@@ -131,6 +131,9 @@ absl::StatusOr<v1::AdminReply> Administer(SessionRegistry* registry,
       break;
     case v1::AdminRequest::kKillSession:
       status = Kill(registry, peer, request.kill_session());
+      break;
+    case v1::AdminRequest::kNameSession:
+      status = registry->NameSession(peer.user, request.name_session(), &reply);
       break;
     case v1::AdminRequest::kListUsers:
       if (peer.user.admin()) {

@@ -33,6 +33,8 @@ class Connection {
   // When that batch came (ProfileNow); 0: not known, as where it lies in
   // memory from the moment the client sends it.
   virtual int64_t batch_received() const { return 0; }
+  // Its size as it came, in bytes; 0: not known.
+  virtual size_t batch_bytes() const { return 0; }
   // A cheap look: might NextBatch return something?
   virtual bool HasBatch() = 0;
   // Bytes of the batches that have come and wait; 0: not known.

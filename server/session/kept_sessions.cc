@@ -48,19 +48,18 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewDetached(
   options.user = user;
   options.client = client;
   options.mappable = true;
-  options.grace_seconds = -1;
   return NewSession(std::move(options));
 }
 
 void SessionRegistry::FinishLoading(const std::shared_ptr<Session>& session) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    loading_.erase({session->options().user, session->options().name});
+    loading_.erase({session->options().user, session->name()});
     by_token_[session->token()] = session;
   }
   worker_->Add(session);
   spdlog::info("session {} loaded: '{}' waits to be attached to",
-               session->options().id, session->options().name);
+               session->options().id, session->name());
 }
 
 std::vector<KeptTensors> SessionRegistry::TakeKept(absl::Duration drain) {
@@ -68,13 +67,13 @@ std::vector<KeptTensors> SessionRegistry::TakeKept(absl::Duration drain) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [token, session] : by_token_) {
-      if (!session->ended() && !session->options().name.empty()) {
+      if (!session->ended() && !session->name().empty()) {
         named.push_back(session);
       }
     }
   }
   std::vector<KeptTensors> all;
-  const absl::Time deadline = SteadyNow() + drain;
+  const SteadyTime deadline = SteadyNow() + drain;
   for (const auto& session : named) {
     worker_->Run([&] {
       const absl::Duration left =
@@ -83,13 +82,13 @@ std::vector<KeptTensors> SessionRegistry::TakeKept(absl::Duration drain) {
       if (session->HasWork()) {
         spdlog::warn(
             "session {} ('{}') is saved before all that it sent is done",
-            session->options().id, session->options().name);
+            session->options().id, session->name());
       }
       if (session->ended()) return;
       // Nobody writes any more what is written to the disk.
       session->HangUp(absl::UnavailableError(absl::StrCat(
           "[session] the daemon is shutting down. What session '",
-          session->options().name,
+          session->name(),
           "' keeps is saved: connect(session=...) finds it when the daemon is "
           "back")));
       all.push_back(session->TakeKept());

@@ -14,6 +14,7 @@
 #include "server/exec/fair_share.h"
 #include "server/exec/published_tensors.h"
 #include "server/exec/shared_storages.h"
+#include "server/limits/room_for_others.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 #include "spdlog/spdlog.h"
@@ -37,6 +38,10 @@ v1::Limits BaseLimits(const ServerLimits& limits) {
   base.set_weight(1);
   base.set_max_sessions(0);
   base.set_idle_seconds(0);
+  base.set_max_handles(2000000);
+  base.set_max_graph_nodes(8000000);
+  base.set_max_names(4096);
+  base.set_max_connections(2048);
   return base;
 }
 
@@ -50,14 +55,17 @@ SessionRegistry::SessionRegistry(Device* device, Worker* worker,
       shared_(std::make_shared<SharedStorages>()),
       names_(std::make_shared<PublishedTensors>(
           device, shared_,
-          [this](const std::string& user) { return Account(user); })),
+          [this](const std::string& user) { return Account(user); },
+          [this](const std::string& user) {
+            return user_limits_.Of(user).max_names();
+          })),
       limits_(limits),
       trust_(trust != nullptr ? std::move(trust)
                               : std::make_shared<Authenticator>()),
       ledger_(std::make_shared<MemoryLedger>(DeviceBytes(*device))),
       user_limits_(BaseLimits(limits)),
       started_(SteadyNow()),
-      last_tick_us_(absl::ToUnixMicros(started_)) {}
+      last_tick_us_(started_.ToMicros()) {}
 
 std::shared_ptr<MemoryAccount> SessionRegistry::Account(
     const std::string& user) {
@@ -80,15 +88,25 @@ std::shared_ptr<UserShare> SessionRegistry::Share(const std::string& user) {
 
 absl::Status SessionRegistry::CheckRoom(const std::string& user) {
   const uint64_t most = user_limits_.Of(user).max_sessions();
-  if (most == 0) return absl::OkStatus();
   uint64_t open = 0;
   for (const auto& [token, session] : by_token_) {
-    if (!session->ended() && session->options().user == user) ++open;
+    if (!session->ended() && session->options().user == user &&
+        session->options().parent_id == 0) {
+      ++open;
+    }
   }
-  if (open < most) return absl::OkStatus();
+  if (!RoomForOthers(open, by_token_.size(), limits_.max_sessions)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[hello] nearly all of the daemon's ", limits_.max_sessions,
+        " sessions are taken, and the rest is for other users: ", user, " has ",
+        open, ". Close one"));
+  }
+  if (most == 0 || open < most) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "[hello] ", user, " may have ", most, " sessions at a time and has ",
-      open, ". Close one, or ask an admin for more (holdfast limits)"));
+      open,
+      ". End one (holdfast status lists them, holdfast end NAME ends one), or "
+      "ask an admin for more (holdfast limits)"));
 }
 
 void SessionRegistry::ApplyLimits() {
@@ -100,6 +118,7 @@ void SessionRegistry::ApplyLimits() {
     const v1::Limits limits = user_limits_.Of(session->options().user);
     session->user_share()->account.set_weight(limits.weight());
     session->set_memory_limit(limits.session_memory_bytes());
+    session->set_count_limits(limits.max_handles(), limits.max_graph_nodes());
   }
 }
 

@@ -38,9 +38,9 @@ void SessionRegistry::NoteRefused(absl::StatusCode code) {
   ++totals_.refused[code];
 }
 
-// REQUIRES: mutex_ held.
 void SessionRegistry::NoteEnded(const Session& session) {
   const v1::SessionStats stats = session.Stats();
+  std::lock_guard<std::mutex> lock(mutex_);
   ++totals_.ended[session.end_code()];
   totals_.ended_ops += stats.ops();
   totals_.ended_device_seconds += stats.device_seconds();
@@ -78,7 +78,7 @@ void SessionRegistry::CloseDoor() {
 }
 
 absl::Duration SessionRegistry::WorkerSilence() const {
-  return SteadyNow() - absl::FromUnixMicros(last_tick_us_.load());
+  return SteadyNow() - SteadyTime::FromMicros(last_tick_us_.load());
 }
 
 v1::StatsReply SessionRegistry::Stats() {
@@ -88,11 +88,9 @@ v1::StatsReply SessionRegistry::Stats() {
   TellProperties(&reply);
   reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
   reply.set_memory_limit_bytes(limits_.memory_limit_bytes);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [token, session] : by_token_) {
-      if (!session->ended()) *reply.add_sessions() = session->Stats();
-    }
+  // Without the lock: each asks its allocator, and Hellos need not wait.
+  for (const std::shared_ptr<Session>& session : Sessions()) {
+    if (!session->ended()) *reply.add_sessions() = session->Stats();
   }
   std::sort(reply.mutable_sessions()->pointer_begin(),
             reply.mutable_sessions()->pointer_end(),

@@ -5,6 +5,7 @@
 #ifndef HOLDFAST_SERVER_SESSION_SCRIPTED_SESSION_H_
 #define HOLDFAST_SERVER_SESSION_SCRIPTED_SESSION_H_
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -25,6 +26,8 @@ struct Wire {
   std::deque<v1::Batch> batches;
   std::vector<v1::Event> events;
   size_t room = SIZE_MAX;  // events the transport still takes
+  size_t batch_bytes = 0;  // of each batch
+  uint64_t acknowledged = 0;
   bool closed = false;
 };
 
@@ -38,12 +41,15 @@ class ScriptedConnection final : public Connection {
     wire_->batches.pop_front();
     return &current_;
   }
+  size_t batch_bytes() const override { return wire_->batch_bytes; }
   bool HasBatch() override { return !wire_->batches.empty(); }
   bool Arm() override { return wire_->batches.empty(); }
   void Disarm() override {}
   bool Send(const v1::Event& event) override {
     if (wire_->room == 0) return false;
     --wire_->room;
+    wire_->acknowledged =
+        std::max(wire_->acknowledged, event.acknowledged_batch());
     if (event.sequence() != 0) wire_->events.push_back(event);
     return true;
   }
@@ -69,7 +75,8 @@ class SessionTest : public testing::Test {
   }
   void Connect() {
     wire_ = {};
-    session_->SetConnection(std::make_unique<ScriptedConnection>(&wire_));
+    session_->SetConnection(std::make_unique<ScriptedConnection>(&wire_),
+                            session_->token());
   }
   v1::Command* Add() { return batch_.add_commands(); }
   // Waits for the reads that the device has not brought yet.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
 #include "proto/convert.h"
@@ -19,16 +19,38 @@ namespace {
 // Over gRPC the client keeps batches until they are acknowledged; tell it this
 // often even when it reads nothing.
 constexpr uint64_t kAcknowledgeEvery = 16;
+// And after so many bytes: a client waits with 16 MiB on their way.
+constexpr uint64_t kAcknowledgeBytes = 4 << 20;
 
 // Results a client asked for and does not take; past this it is stuck or
 // hostile and its session ends.
 constexpr size_t kMaxPendingEventBytes = size_t{256} << 20;
 
-// Over gRPC: between the reply to Hello and the stream.
-constexpr absl::Duration kConnectionComesWithin = absl::Seconds(5);
-
 // A program that catches the error and tries again fills no log.
 constexpr absl::Duration kLimitLineEvery = absl::Minutes(1);
+
+// When to look whether a slice is over: after every command that may be long,
+// so that another user waits for one of them and no more. Looking after every
+// tiny one would cost as much as the op.
+class SlowClock {
+ public:
+  explicit SlowClock(SteadyTime now) : looked_(now) {}
+  // After each command.
+  bool IsDue() {
+    if (--left_ > 0) return false;
+    const SteadyTime now = SteadyNow();
+    left_ = now - looked_ > kTiny ? 1 : kCommandsPerLook;
+    looked_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr int kCommandsPerLook = 4;
+  static constexpr absl::Duration kTiny = absl::Microseconds(20);
+
+  SteadyTime looked_;
+  int left_ = 1;
+};
 
 spdlog::level::level_enum EndLevel(absl::StatusCode code) {
   switch (code) {
@@ -62,9 +84,9 @@ void ListSaved(v1::HelloReply* reply) {
 
 Session::Session(Device* device, Options options)
     : options_(std::move(options)),
+      life_(options_.grace, SteadyNow()),
       local_(options_.local),
-      grace_seconds_(options_.grace_seconds),
-      active_us_(absl::ToUnixMicros(SteadyNow())) {
+      active_us_(SteadyNow().ToMicros()) {
   if (options_.user_share == nullptr) {
     options_.user_share = std::make_shared<UserShare>();
   }
@@ -72,6 +94,8 @@ Session::Session(Device* device, Options options)
   exec.local = options_.local;
   exec.mappable = options_.mappable;
   exec.memory_limit_bytes = options_.memory_limit_bytes;
+  exec.max_handles = options_.max_handles;
+  exec.max_graph_nodes = options_.max_graph_nodes;
   exec.user = options_.user;
   exec.account = options_.account;
   exec.inline_limit_bytes = options_.inline_limit_bytes;
@@ -82,8 +106,7 @@ Session::Session(Device* device, Options options)
   exec.names = options_.names;
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
-  // Until the first connection: as long as a connection may take.
-  expires_us_.store(absl::ToUnixMicros(SteadyNow() + absl::Seconds(30)));
+  name_ = options_.name;
 }
 
 Session::~Session() = default;
@@ -115,7 +138,7 @@ v1::SessionStats Session::Stats() const {
   stats.set_id(options_.id);
   stats.set_trace_id(options_.trace_id);
   stats.set_user(options_.user);
-  stats.set_name(options_.name);
+  stats.set_name(name());
   stats.set_client(options_.client);
   stats.set_transport(transport_.load());
   stats.set_connected(connected());
@@ -130,6 +153,16 @@ v1::SessionStats Session::Stats() const {
   return stats;
 }
 
+std::string Session::name() const {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  return name_;
+}
+
+void Session::set_name(std::string name) {
+  std::lock_guard<std::mutex> lock(bulk_mutex_);
+  name_ = std::move(name);
+}
+
 std::string Session::credential() const {
   std::lock_guard<std::mutex> lock(bulk_mutex_);
   return credential_;
@@ -140,31 +173,13 @@ void Session::set_credential(std::string credential) {
   credential_ = std::move(credential);
 }
 
-absl::Time Session::last_active() const {
-  return absl::FromUnixMicros(active_us_.load(std::memory_order_relaxed));
+SteadyTime Session::last_active() const {
+  return SteadyTime::FromMicros(active_us_.load(std::memory_order_relaxed));
 }
 
-void Session::Excuse(absl::Duration held_up, absl::Time now) {
-  const absl::Time active = std::min(last_active() + held_up, now);
-  active_us_.store(absl::ToUnixMicros(active), std::memory_order_relaxed);
-}
-
-bool Session::in_use() const {
-  return connected() ||
-         absl::ToUnixMicros(SteadyNow()) < promised_until_us_.load();
-}
-
-void Session::Promise() {
-  promised_until_us_.store(
-      absl::ToUnixMicros(SteadyNow() + kConnectionComesWithin));
-}
-
-absl::Time Session::expires() const {
-  return absl::FromUnixMicros(expires_us_.load());
-}
-
-void Session::set_grace_seconds(double seconds) {
-  grace_seconds_.store(seconds);
+void Session::Excuse(absl::Duration held_up, SteadyTime now) {
+  const SteadyTime active = std::min(last_active() + held_up, now);
+  active_us_.store(active.ToMicros(), std::memory_order_relaxed);
 }
 
 // ---- worker thread
@@ -205,17 +220,17 @@ void Session::LogLimitHits() {
   const uint64_t hits = executor_->limit_hits();
   if (SteadyNow() < next_limit_line_) return;
   LogSession(spdlog::level::warn, label(), "limit hit",
-             {{"refused", absl::StrCat(hits - logged_limit_hits_)},
+             {{"refused", hits - logged_limit_hits_},
               {"reason", executor_->last_limit_hit()}});
   logged_limit_hits_ = hits;
   next_limit_line_ = SteadyNow() + kLimitLineEvery;
 }
 
 void Session::RunSome(const Slice& slice) {
-  // Looking at the clock after every tiny op would cost as much as the op.
-  constexpr int kCommandsPerLook = 4;
-  const absl::Time start = SteadyNow();
-  const absl::Time deadline = start + slice.max_time;
+  const Executor::Counting counting(executor_.get());
+  const SteadyTime start = SteadyNow();
+  const SteadyTime deadline = start + slice.max_time;
+  SlowClock clock(start);
   executor_->BeginSlice(start);
   executor_->FinishReads();
   FlushEvents();
@@ -230,9 +245,8 @@ void Session::RunSome(const Slice& slice) {
   while (ran < slice.max_commands && connection_ != nullptr &&
          !executor_->too_far_ahead(slice.lead)) {
     if (executor_->busy()) {
-      int nodes = 0;
       executor_->Continue([&] {
-        return ++nodes % kCommandsPerLook == 0 &&
+        return clock.IsDue() &&
                (over() || executor_->too_far_ahead(slice.lead));
       });
       if (over()) break;
@@ -260,32 +274,42 @@ void Session::RunSome(const Slice& slice) {
         slice.yield->load(std::memory_order_relaxed)) {
       break;
     }
-    if (ran % kCommandsPerLook == 0 && SteadyNow() >= deadline) break;
+    if (clock.IsDue() && SteadyNow() >= deadline) break;
   }
   if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
   refused_allocations_.store(executor_->limit_hits(),
                              std::memory_order_relaxed);
-  if (!status.ok()) End(status);
-  if (ran > 0) active_us_.store(absl::ToUnixMicros(start));
+  if (!status.ok()) Break(status);
+  if (ran > 0) active_us_.store(start.ToMicros());
   PublishCounters();
-  if (leaving() && (!HasWork() || SteadyNow() >= leave_by_)) FinishLeaving();
+  if (!left_.empty() && (!HasWork() || SteadyNow() >= leave_by_)) {
+    FinishLeaving();
+  }
 }
 
-bool Session::Leave(absl::Time deadline, std::function<void()> done) {
-  if (!HasWork()) {
-    TakeConnection(nullptr);
+bool Session::FinishFor(SteadyTime deadline, std::function<void()> done) {
+  if (!HasWork() || !life_.leaving()) {
+    FinishLeaving();
     return false;
   }
-  leave_by_ = deadline;
-  left_ = std::move(done);
+  if (left_.empty()) leave_by_ = deadline;
+  left_.push_back(std::move(done));
   return true;
 }
 
 void Session::FinishLeaving() {
-  if (!leaving()) return;
-  const std::function<void()> done = std::exchange(left_, nullptr);
-  TakeConnection(nullptr);
-  done();
+  const HeapMeter::Elsewhere elsewhere;
+  if (life_.leaving()) TakeConnection(nullptr);
+  life_.Left(SteadyNow());
+  for (const auto& done : std::exchange(left_, {})) done();
+}
+
+void Session::Break(const absl::Status& reason) {
+  if (name().empty() || executor_->kept() == 0) return End(reason);
+  LogSession(spdlog::level::warn, label(), "client sent away",
+             {{"reason", reason.message()}});
+  life_.Expel(SteadyNow());
+  HangUp(reason);
 }
 
 void Session::PublishCounters() {
@@ -295,7 +319,10 @@ void Session::PublishCounters() {
 }
 
 absl::Status Session::TakeBatch() {
-  absl::StatusOr<const v1::Batch*> batch = connection_->NextBatch();
+  absl::StatusOr<const v1::Batch*> batch = [this] {
+    const HeapMeter::Elsewhere elsewhere;  // it is the transport's
+    return connection_->NextBatch();
+  }();
   if (!batch.ok()) return batch.status();
   if (*batch == nullptr) return absl::OkStatus();
   if ((*batch)->acknowledged_event() != 0) {
@@ -319,10 +346,15 @@ absl::Status Session::TakeBatch() {
 void Session::FinishBatch() {
   applied_batch_ = current_->sequence();
   current_ = nullptr;
-  if (local() || ++batches_since_ack_ < kAcknowledgeEvery) return;
+  if (local()) return;
+  bytes_since_ack_ += connection_->batch_bytes();
+  if (++batches_since_ack_ < kAcknowledgeEvery &&
+      bytes_since_ack_ < kAcknowledgeBytes) {
+    return;
+  }
   v1::Event acknowledgement;
   acknowledgement.set_acknowledged_batch(applied_batch_);
-  if (connection_->Send(acknowledgement)) batches_since_ack_ = 0;
+  if (HandOver(acknowledgement)) batches_since_ack_ = bytes_since_ack_ = 0;
 }
 
 void Session::Reply(v1::ReadResult result) {
@@ -340,6 +372,11 @@ void Session::Call(v1::BackwardCall call) {
   SendEvent(std::move(event));
 }
 
+bool Session::HandOver(const v1::Event& event) {
+  const HeapMeter::Elsewhere elsewhere;
+  return connection_->Send(event);
+}
+
 void Session::SendEvent(v1::Event event) {
   // Whoever has read a result finds its op counted.
   PublishCounters();
@@ -348,7 +385,7 @@ void Session::SendEvent(v1::Event event) {
   // event inside it acknowledges those before.
   event.set_acknowledged_batch(applied_batch_);
   if (local() && connection_ != nullptr &&
-      sent_events_ == unacknowledged_.size() && connection_->Send(event)) {
+      sent_events_ == unacknowledged_.size() && HandOver(event)) {
     return;  // shared memory loses nothing: no need to keep a copy
   }
   unacknowledged_bytes_ += event.ByteSizeLong();
@@ -358,7 +395,7 @@ void Session::SendEvent(v1::Event event) {
 
 void Session::FlushEvents() {
   while (connection_ != nullptr && sent_events_ < unacknowledged_.size()) {
-    if (!connection_->Send(unacknowledged_[sent_events_])) break;
+    if (!HandOver(unacknowledged_[sent_events_])) break;
     if (local()) {
       unacknowledged_bytes_ -= unacknowledged_.front().ByteSizeLong();
       unacknowledged_.pop_front();
@@ -370,15 +407,22 @@ void Session::FlushEvents() {
 
 void Session::DropAcknowledged(uint64_t event) {
   while (sent_events_ > 0 && unacknowledged_.front().sequence() <= event) {
-    unacknowledged_bytes_ -= unacknowledged_.front().ByteSizeLong();
+    const v1::Event& done = unacknowledged_.front();
+    if (keeps_downloads() && done.read().download() != 0) {
+      DropDownload(done.read().download());
+    }
+    unacknowledged_bytes_ -= done.ByteSizeLong();
     unacknowledged_.pop_front();
     --sent_events_;
   }
 }
 
-void Session::SetConnection(std::unique_ptr<Connection> connection) {
-  if (ended()) {
-    connection->Close(absl::FailedPreconditionError("the session has ended"));
+void Session::SetConnection(std::unique_ptr<Connection> connection,
+                            const std::string& token) {
+  if (!life_.Arrive(token, SteadyNow())) {
+    connection->Close(absl::FailedPreconditionError(
+        ended() ? "[session] the session has ended"
+                : "[session] another client took over the session"));
     return;
   }
   if (std::unique_ptr<Connection> old = TakeConnection(nullptr)) {
@@ -386,10 +430,9 @@ void Session::SetConnection(std::unique_ptr<Connection> connection) {
   }
   connection_ = std::move(connection);
   transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
-  connected_.store(true, std::memory_order_release);
-  promised_until_us_.store(0);
   batches_since_ack_ = 0;
-  active_us_.store(absl::ToUnixMicros(SteadyNow()));
+  active_us_.store(SteadyNow().ToMicros());
+  const Executor::Counting counting(executor_.get());
   FlushEvents();
 }
 
@@ -403,17 +446,15 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
     interrupted_position_ = position_;
     current_ = nullptr;
   }
-  connected_.store(false, std::memory_order_release);
   sent_events_ = 0;  // the next connection gets them again
-  const double grace = grace_seconds_.load();
-  expires_us_.store(
-      grace < 0 ? absl::ToUnixMicros(absl::InfiniteFuture())
-                : absl::ToUnixMicros(SteadyNow() + absl::Seconds(grace)));
   return std::move(connection_);
 }
 
 void Session::FillHello(const v1::HelloRequest& request, bool attach,
                         bool local, v1::HelloReply* reply) {
+  const Executor::Counting counting(executor_.get());
+  keeps_downloads_.store(
+      absl::c_linear_search(request.features(), kFeatureParts));
   if (attach) {
     executor_->Reattach(local);
     DropBulk();
@@ -432,44 +473,51 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->set_applied_batch(applied_batch_);
   reply->set_next_handle(executor_->next_handle());
   reply->set_inline_limit(options_.inline_limit_bytes);
+  reply->set_grace_seconds(absl::ToDoubleSeconds(life_.grace()));
   reply->set_session_id(options_.id);
   reply->set_trace_id(options_.trace_id);
   reply->add_features(kFeatureShare);
   reply->add_features(kFeaturePublish);
   reply->add_features(kFeaturePack);
   reply->add_features(kFeaturePlace);
+  reply->add_features(kFeatureParts);
   ListSaved(reply);
 }
 
 KeptTensors Session::TakeKept() {
   KeptTensors kept = executor_->TakeKept();
-  kept.session = options_.name;
+  kept.session = name();
   kept.user = options_.user;
   kept.client = options_.client;
   return kept;
 }
 
 void Session::RestoreKept(KeptTensors kept) {
+  const Executor::Counting counting(executor_.get());
   executor_->RestoreKept(std::move(kept));
-  expires_us_.store(absl::ToUnixMicros(absl::InfiniteFuture()));
+  life_.Restore();
   tensors_.store(executor_->tensors(), std::memory_order_relaxed);
 }
 
 void Session::End(const absl::Status& reason) {
-  if (ended_.exchange(true)) return;
+  life_.End();
+  if (std::exchange(cleared_, true)) return;
   end_code_.store(reason.code());
-  LogSession(EndLevel(reason.code()), label(), "ended",
-             {{"reason", reason.ok() ? "the client left" : reason.message()},
-              {"ops", absl::StrCat(ops_.load(std::memory_order_relaxed))},
-              {"device_seconds",
-               absl::StrFormat(
-                   "%.3f", device_seconds_.load(std::memory_order_relaxed))}});
+  LogSession(
+      EndLevel(reason.code()), label(), "ended",
+      {{"reason", reason.ok() ? "the client left" : reason.message()},
+       {"ops", ops_.load(std::memory_order_relaxed)},
+       {"device_seconds", device_seconds_.load(std::memory_order_relaxed)}});
   HangUp(reason);
-  executor_->Clear();
+  const Executor::Counting counting(executor_.get());
+  // Who has said goodbye may look at arrays until its socket closes; till then
+  // their memory is on the user's account.
+  executor_->Clear(/*leave_mapped=*/reason.ok() && local());
   DropBulk();
 }
 
 void Session::HangUp(const absl::Status& reason) {
+  const HeapMeter::Elsewhere elsewhere;
   if (connection_ != nullptr) {
     v1::Event event;
     event.set_sequence(next_event_++);
@@ -488,7 +536,6 @@ void Session::HangUp(const absl::Status& reason) {
     current_ = nullptr;
     connection_.reset();
   }
-  connected_.store(false, std::memory_order_release);
   FinishLeaving();
 }
 

@@ -23,11 +23,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 #include "server/exec/executor.h"
 #include "server/exec/fair_share.h"
 #include "server/log/log.h"
 #include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
+#include "server/session/session_life.h"
 
 namespace holdfast {
 
@@ -37,14 +39,18 @@ class Session : public std::enable_shared_from_this<Session>,
   struct Options {
     uint64_t id = 0;
     std::string trace_id;  // names the session in errors and in the log
-    std::string name;
+    std::string name;      // see name()
+    // Of the session whose program started this one's worker; 0: none.
+    uint64_t parent_id = 0;
     std::string client;
     std::string user;    // whose session it is (trust/user.h)
     bool local = false;  // the first client shares memory with us
     // Later ones may, whatever the first is.
     bool mappable = false;
-    double grace_seconds = 0;
+    absl::Duration grace;  // see SessionLife
     uint64_t memory_limit_bytes = 0;
+    uint64_t max_handles = 0;                // see Executor::Options
+    uint64_t max_graph_nodes = 0;            // likewise
     std::shared_ptr<MemoryAccount> account;  // the user's; null: not counted
     uint64_t inline_limit_bytes = 1 << 20;
     // The session that a token opens, or null; for the worker thread.
@@ -64,13 +70,15 @@ class Session : public std::enable_shared_from_this<Session>,
   // ---- any thread
 
   const Options& options() const { return options_; }
-  // What its client resumes it with; another one for each client. Under the
-  // registry's lock.
-  const std::string& token() const { return token_; }
-  void set_token(std::string token) { token_ = std::move(token); }
-  // The token of the client that left it, which may ask whether it has.
-  const std::string& left_by() const { return left_by_; }
-  void set_left_by(std::string token) { left_by_ = std::move(token); }
+  // Who may use it, and until when.
+  SessionLife* life() { return &life_; }
+  const SessionLife* life() const { return &life_; }
+  // What its client resumes it with; another one for each client.
+  std::string token() const { return life_.token(); }
+  bool ended() const { return life_.ended(); }
+  bool connected() const { return life_.connected(); }
+  // The code of the reason that End was given.
+  absl::StatusCode end_code() const { return end_code_.load(); }
   // Whether the client of now shares memory with us.
   bool local() const { return local_.load(std::memory_order_acquire); }
   // A block for the client to fill and Put: served at once, ahead of queued
@@ -87,6 +95,9 @@ class Session : public std::enable_shared_from_this<Session>,
   // transfer can be repeated.
   absl::StatusOr<SharedBytes> FindDownload(uint64_t id);
   void DropDownload(uint64_t id);
+  // The client of now says when it has them, or does not want them: by its
+  // acknowledgement of the event. Of another one, gRPC's word must do.
+  bool keeps_downloads() const { return keeps_downloads_.load(); }
 
   // Where its tensors lie, on the first device.
   CachingAllocator* memory() { return executor_->allocator(); }
@@ -97,16 +108,23 @@ class Session : public std::enable_shared_from_this<Session>,
   // Block by block.
   void ListMemory(v1::SessionStats* stats) const;
 
+  // "" until it gets one, which it then keeps.
+  std::string name() const;
+  void set_name(std::string name);
   // What the peer that has it showed (Peer::credential).
   std::string credential() const;
   void set_credential(std::string credential);
   // Memory of this session alone, in bytes; 0: no limit. What it has it keeps.
   void set_memory_limit(uint64_t bytes) { executor_->set_memory_limit(bytes); }
+  // As Executor's; any thread.
+  void set_count_limits(uint64_t handles, uint64_t graph_nodes) {
+    executor_->set_count_limits(handles, graph_nodes);
+  }
   // When the latest command ran, or a client connected.
-  absl::Time last_active() const;
+  SteadyTime last_active() const;
   // The daemon served nobody for that long until now: it is no idle time.
   // Worker thread.
-  void Excuse(absl::Duration held_up, absl::Time now);
+  void Excuse(absl::Duration held_up, SteadyTime now);
 
   // ---- worker thread
 
@@ -133,8 +151,12 @@ class Session : public std::enable_shared_from_this<Session>,
   // Looks at the connection's queue, for Stats; called about once a second.
   void NoteQueue();
 
-  void SetConnection(std::unique_ptr<Connection> connection);
-  // Takes it away if it is `expected` (any if null); starts the grace period.
+  // The connection of the client that has `token`; closed if that is no
+  // longer the session's.
+  void SetConnection(std::unique_ptr<Connection> connection,
+                     const std::string& token);
+  // Takes it away if it is `expected` (any if null), and with it nothing: what
+  // the session did of an interrupted batch is remembered.
   std::unique_ptr<Connection> TakeConnection(Connection* expected);
   // Fills the reply's session part: kept tensors, numbers. With `attach`, drops
   // all unnamed handles first, and from then on serves a client that is `local`
@@ -144,31 +166,17 @@ class Session : public std::enable_shared_from_this<Session>,
   // What it keeps for the next client, and all of it back in a new session.
   KeptTensors TakeKept();
   void RestoreKept(KeptTensors kept);
-  // The client goes and leaves the session behind: what it sent before has its
+  // The client has left (SessionLife::Leave): what it sent before has its
   // turns, until `deadline`, then the connection is dropped. False if that was
-  // all done at once; else `done` is called then, whatever ends it.
-  bool Leave(absl::Time deadline, std::function<void()> done);
-  bool leaving() const { return left_ != nullptr; }
+  // all done at once; else `done` is called then, whatever ends it. Once for
+  // each goodbye: a client whose connection broke says it again.
+  bool FinishFor(SteadyTime deadline, std::function<void()> done);
   // Tells the client why, and lets it go for good; the tensors stay.
   void HangUp(const absl::Status& reason);
   // Ends the session: frees every tensor and block, now. An error is told to
   // the client, and logged as a warning unless it is DeadlineExceeded (nobody
-  // came back) or Unavailable (the daemon ends).
+  // came back) or Unavailable (the daemon ends). Once.
   void End(const absl::Status& reason);
-
-  // ---- registry (under its lock) and worker
-
-  bool ended() const { return ended_.load(std::memory_order_acquire); }
-  // The code of the reason that End was given.
-  absl::StatusCode end_code() const { return end_code_.load(); }
-  bool connected() const { return connected_.load(std::memory_order_acquire); }
-  // Hello has answered a client whose connection is still to come: until it
-  // does, for a few seconds, the session counts as in use.
-  void Promise();
-  bool in_use() const;
-  // When the session dies unless somebody connects.
-  absl::Time expires() const;
-  void set_grace_seconds(double seconds);
 
   // Accounts of the scheduler (fair_share.h). Weights from any thread.
   ShareAccount* share() { return &share_; }
@@ -181,7 +189,7 @@ class Session : public std::enable_shared_from_this<Session>,
   // What was marked is not done.
   bool work_under_way() const { return executor_->work_under_way(); }
   // Since when devices may have been at it; never if there is none.
-  absl::Time work_since() const { return executor_->work_since(); }
+  SteadyTime work_since() const { return executor_->work_since(); }
   // When asynchronous devices worked at what they have done since the last
   // call.
   std::vector<DeviceUse> TakeDeviceUses() {
@@ -203,6 +211,9 @@ class Session : public std::enable_shared_from_this<Session>,
   void LogLimitHits();
   void PublishCounters();  // to the mirrors that Stats reads
   void SendEvent(v1::Event event);
+  // To the connection; false when it is full. What that keeps is not the
+  // executor's heap.
+  bool HandOver(const v1::Event& event);
   void FlushEvents();
   bool HasAnswers();              // to be sent now
   bool HasCommands();             // to be run
@@ -215,8 +226,12 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::Status TakeBatch();
   void FinishBatch();
   void FinishLeaving();
+  // The client broke the protocol. What has a name and was kept is not the
+  // program's to lose by that: it waits for another client.
+  void Break(const absl::Status& reason);
 
   Options options_;
+  SessionLife life_;
   ShareAccount share_;
   std::unique_ptr<Executor> executor_;      // worker thread
   std::unique_ptr<Connection> connection_;  // worker thread
@@ -230,22 +245,19 @@ class Session : public std::enable_shared_from_this<Session>,
   std::deque<v1::Event> unacknowledged_;  // sent or to be sent, numbered
   size_t sent_events_ = 0;                // prefix of it handed over
   size_t unacknowledged_bytes_ = 0;
-  uint64_t batches_since_ack_ = 0;
+  uint64_t batches_since_ack_ = 0, bytes_since_ack_ = 0;
   uint64_t next_event_ = 1;
   uint64_t applied_batch_ = 0;
   uint64_t acknowledged_batch_ = 0;  // last one we told the client about
   uint64_t logged_limit_hits_ = 0;
-  absl::Time next_limit_line_ = absl::InfinitePast();
-  std::string token_, left_by_;
-  std::function<void()> left_;  // see Leave; worker thread
-  absl::Time leave_by_;         // worker thread
+  SteadyTime next_limit_line_ = SteadyTime::Past();
+  // See FinishFor; worker thread.
+  std::vector<std::function<void()>> left_;
+  SteadyTime leave_by_;
+  bool cleared_ = false;  // End is through; worker thread
   std::atomic<bool> local_;
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> keeps_downloads_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
-  std::atomic<bool> connected_{false};
-  std::atomic<int64_t> promised_until_us_{0};  // see Promise
-  std::atomic<int64_t> expires_us_{0};
-  std::atomic<double> grace_seconds_;
   std::atomic<int64_t> active_us_{0};
   // Mirrors for Stats.
   std::atomic<uint64_t> tensors_{0}, ops_{0}, op_sequence_{0};
@@ -263,7 +275,7 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::flat_hash_map<uint64_t, StoredBytes> uploads_, downloads_;
   uint64_t next_download_ = 1;
   uint64_t bulk_bytes_ = 0;
-  std::string credential_;
+  std::string credential_, name_;
 };
 
 }  // namespace holdfast

@@ -57,6 +57,7 @@ absl::StatusOr<uint64_t> Session::AddDownload(SharedBytes bytes) {
                      "another one: ",
                      counted.message()));
   }
+  if (!counted.ok()) charge.AddAnyway(bytes->size());
   if (bulk_bytes_ + bytes->size() > kMaxBulkBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("[read] at most ", kMaxBulkBytes, " bytes may wait. Got ",

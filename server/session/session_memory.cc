@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Session: what it tells of its memory, on each of the daemon's devices.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -53,6 +54,8 @@ void Session::TellMemory(v1::SessionStats* stats) const {
     sum.allocations += one.allocations;
     sum.segments += one.segments;
   }
+  stats->set_heap_bytes(
+      static_cast<uint64_t>(std::max<int64_t>(executor_->heap_bytes(), 0)));
   stats->set_bytes_in_use(sum.in_use);
   stats->set_bytes_cached(sum.cached);
   stats->set_peak_bytes_in_use(sum.peak_in_use);

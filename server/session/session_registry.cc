@@ -23,7 +23,6 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kMaxTextBytes = 256;  // names a client gives
 // How long a session that is left may take for what was sent before.
 constexpr absl::Duration kLongestLeaving = absl::Minutes(10);
 // Ticks come once a second; what is missing after this was held up.
@@ -55,10 +54,13 @@ SessionRegistry::~SessionRegistry() { Shutdown(); }
 absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     const v1::HelloRequest& request, const Peer& peer, bool local) {
   if (absl::Status s = CheckVersion(request); !s.ok()) return s;
-  if (request.client().size() > kMaxTextBytes ||
-      request.session_name().size() > kMaxTextBytes) {
+  if (request.client().size() > kMaxNameBytes ||
+      request.session_name().size() > kMaxNameBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("[hello] names have at most ", kMaxTextBytes, " bytes"));
+        absl::StrCat("[hello] names have at most ", kMaxNameBytes, " bytes"));
+  }
+  if (!request.session_name().empty()) {
+    if (absl::Status found = OpenNamedDoor(); !found.ok()) return found;
   }
   Welcome welcome;
   bool attached = false;
@@ -71,7 +73,6 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     if (!session.ok()) return session.status();
     std::tie(welcome.session, attached) = *std::move(session);
     welcome.session->set_credential(peer.credential);
-    welcome.session->Promise();
     welcome.reply.set_session_token(welcome.session->token());
     roles_[peer.user.name] = peer.user.role;
   }
@@ -119,73 +120,90 @@ SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
   if (!request.session_token().empty()) {
     const auto it = by_token_.find(request.session_token());
     // Another user's is as good as none: a guess learns nothing.
-    if (it == by_token_.end() || it->second->ended() ||
-        it->second->options().user != peer.user.name) {
-      return absl::NotFoundError(
-          "[hello] the session is gone: its grace period ended, another client "
-          "took over the session, or the daemon was restarted");
+    const absl::Status gone = absl::NotFoundError(
+        "[hello] the session is gone: its grace period ended, another client "
+        "took over the session, or the daemon was restarted");
+    if (it == by_token_.end() || it->second->options().user != peer.user.name) {
+      return gone;
     }
     if (it->second->local() != local) {
       return absl::FailedPreconditionError(
           "[hello] a session goes on over the transport that it was cut from; "
           "attach to it by its name over another");
     }
+    if (!it->second->life()->Resume(request.session_token(), SteadyNow())) {
+      return gone;
+    }
     return std::make_pair(it->second, false);
   }
+  const absl::StatusOr<absl::Duration> grace = Grace(request.grace_seconds());
+  if (!grace.ok()) return grace.status();
   const std::string& name = request.session_name();
   absl::Status loaded = CheckLoaded(peer.user.name, name);
   if (!loaded.ok()) return loaded;
   const std::shared_ptr<Session> named =
       name.empty() ? nullptr : FindByName(name, peer.user.name);
-  if (request.attach() ||
-      (request.attach_if_away() && named != nullptr && !named->in_use())) {
-    if (named == nullptr) {
-      return absl::NotFoundError(
-          absl::StrCat("[hello] no session is named '", request.session_name(),
-                       "' (never made, ended, or its grace period is over)"));
+  if (named != nullptr && (request.attach() || request.attach_if_away())) {
+    if (absl::Status fits = CheckMappable(*named, local); !fits.ok()) {
+      return fits;
     }
-    named->set_grace_seconds(
-        std::min(request.grace_seconds(), limits_.max_grace_seconds));
-    // The former client, if it is still somewhere, must not come back.
-    by_token_.erase(named->token());
-    named->set_token(absl::BytesToHexString(NewSecret()));
-    by_token_[named->token()] = named;
-    return std::make_pair(named, true);
+    if (!request.attach() && named->life()->leaving()) {
+      return absl::UnavailableError(absl::StrCat(
+          "[hello] session '", name,
+          "' is being left: what its program sent before is still being done. "
+          "Try again in a moment, or take it over with attach=True"));
+    }
+    if (Attach(named, request, *grace)) return std::make_pair(named, true);
+  }
+  if (request.attach()) {
+    return absl::NotFoundError(
+        absl::StrCat("[hello] no session is named '", request.session_name(),
+                     "' (never made, ended, or its grace period is over)"));
   }
   if (named != nullptr) {
     return absl::AlreadyExistsError(absl::StrCat(
         "[hello] a session of ", peer.user.name, " is named '",
         request.session_name(), "' already",
-        named->in_use() ? ", and a program uses it" : "",
+        named->life()->in_use(SteadyNow()) ? ", and a program uses it" : "",
         ": attach=True takes it over, another name opens another"));
   }
   absl::StatusOr<std::shared_ptr<Session>> created =
-      Create(request, peer, local);
+      Create(request, peer, local, *grace);
   if (!created.ok()) return created.status();
   return std::make_pair(*std::move(created), false);
 }
 
 absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
-    const v1::HelloRequest& request, const Peer& peer, bool local) {
+    const v1::HelloRequest& request, const Peer& peer, bool local,
+    absl::Duration grace) {
   if (by_token_.size() >= limits_.max_sessions) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("[hello] at most ", limits_.max_sessions, " sessions"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "[hello] the daemon has at most ", limits_.max_sessions,
+        " sessions. End one of yours (holdfast status lists them, holdfast "
+        "end NAME ends one), or ask an admin"));
   }
-  absl::Status room = CheckRoom(peer.user.name);
-  if (!room.ok()) return room;
   Session::Options options;
+  if (!request.parent_token().empty()) {
+    absl::StatusOr<uint64_t> parent = FindParent(request, peer.user);
+    if (!parent.ok()) return parent.status();
+    options.parent_id = *parent;
+  }
+  if (options.parent_id == 0) {
+    absl::Status room = CheckRoom(peer.user.name);
+    if (!room.ok()) return room;
+  }
   options.name = request.session_name();
   options.client = request.client();
   options.user = peer.user.name;
   options.local = local;
   // Whoever attaches later may come over the other transport.
   options.mappable = local || !options.name.empty();
-  options.grace_seconds =
-      std::min(request.grace_seconds(), limits_.max_grace_seconds);
+  options.grace = grace;
   absl::StatusOr<std::shared_ptr<Session>> session =
       NewSession(std::move(options));
   if (!session.ok()) return session.status();
   by_token_[(*session)->token()] = *session;
+  NoteChild(*session);
   worker_->Post([this, session = *session] { worker_->Add(session); });
   LogSession(spdlog::level::info, Label(**session), "opened",
              {{"name", request.session_name()},
@@ -213,8 +231,10 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
   if (!stream.ok()) return stream.status();
   options.id = next_id_++;
   options.trace_id = absl::BytesToHexString(NewSecret());
-  options.memory_limit_bytes =
-      user_limits_.Of(options.user).session_memory_bytes();
+  const v1::Limits limits = user_limits_.Of(options.user);
+  options.memory_limit_bytes = limits.session_memory_bytes();
+  options.max_handles = limits.max_handles();
+  options.max_graph_nodes = limits.max_graph_nodes();
   options.account = Account(options.user);
   options.user_share = Share(options.user);
   options.inline_limit_bytes = limits_.inline_limit_bytes;
@@ -227,49 +247,44 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
   options.shared = shared_;
   options.names = names_;
   auto session = std::make_shared<Session>(device_, std::move(options));
-  session->set_token(absl::BytesToHexString(NewSecret()));
+  session->life()->set_token(absl::BytesToHexString(NewSecret()));
   return session;
 }
 
 void SessionRegistry::Connect(const std::shared_ptr<Session>& session,
+                              const std::string& token,
                               std::unique_ptr<Connection> connection) {
-  worker_->Run([&] { session->SetConnection(std::move(connection)); });
+  worker_->Run([&] { session->SetConnection(std::move(connection), token); });
 }
 
 void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
                                    Connection* connection) {
   worker_->Post([this, session, connection] {
-    if (session->leaving()) return;  // what it sent still counts
+    if (session->life()->leaving()) return;  // what it sent still counts
     std::unique_ptr<Connection> dead = session->TakeConnection(connection);
     if (dead == nullptr) return;
     LogSession(spdlog::level::info, Label(*session), "cut");
     dead.reset();
+    const SteadyTime now = SteadyNow();
+    session->life()->Cut(now);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       ++totals_.cut;
     }
-    if (session->ended() || session->expires() <= SteadyNow()) {
-      End(session, absl::DeadlineExceededError(
-                       "[session] the client is gone, and no grace was asked "
-                       "for"));
-    }
+    EndIfOver(session, now,
+              absl::DeadlineExceededError(
+                  "[session] the client is gone, and no grace was asked for"));
   });
-}
-
-std::shared_ptr<Session> SessionRegistry::FindByName(const std::string& name,
-                                                     const std::string& user) {
-  for (const auto& [token, session] : by_token_) {
-    if (!session->ended() && session->options().name == name &&
-        session->options().user == user) {
-      return session;
-    }
-  }
-  return nullptr;
 }
 
 std::shared_ptr<Session> SessionRegistry::FindByToken(const std::string& token,
                                                       const User& user) {
   std::lock_guard<std::mutex> lock(mutex_);
+  return Find(token, user);
+}
+
+std::shared_ptr<Session> SessionRegistry::Find(const std::string& token,
+                                               const User& user) const {
   const auto it = by_token_.find(token);
   if (it == by_token_.end() || it->second->ended() ||
       it->second->options().user != user.name) {
@@ -286,90 +301,142 @@ std::vector<std::shared_ptr<Session>> SessionRegistry::Sessions() {
   return all;
 }
 
-bool SessionRegistry::WasLeftBy(const std::string& token, const User& user) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return !token.empty() &&
-         std::any_of(by_token_.begin(), by_token_.end(), [&](const auto& one) {
-           const Session& session = *one.second;
-           return session.left_by() == token && !session.ended() &&
-                  session.options().user == user.name;
-         });
+std::shared_ptr<Session> SessionRegistry::LeftBy(const std::string& token,
+                                                 const User& user) {
+  for (const auto& [key, session] : by_token_) {
+    if (session->life()->WasLeftBy(token) &&
+        session->options().user == user.name) {
+      return session;
+    }
+  }
+  return nullptr;
 }
 
 std::optional<absl::Status> SessionRegistry::Goodbye(
-    const std::string& token, const User& user, bool keep,
+    const v1::GoodbyeRequest& request, const User& user,
     std::function<void()> later) {
-  std::shared_ptr<Session> session = FindByToken(token, user);
+  if (request.keep()) return Leave(request, user, std::move(later));
+  std::shared_ptr<Session> session;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    session = Find(request.session_token(), user);
+    if (session == nullptr || !Strike(session)) {
+      return absl::NotFoundError("[goodbye] the session is gone already");
+    }
+  }
+  Finish(session, absl::OkStatus());
+  return absl::OkStatus();
+}
+
+std::optional<absl::Status> SessionRegistry::Leave(
+    const v1::GoodbyeRequest& request, const User& user,
+    std::function<void()> later) {
+  const std::string& token = request.session_token();
+  std::shared_ptr<Session> session;
+  bool again = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    session = Find(token, user);
+    if (session == nullptr) {
+      // A client whose connection broke before it was answered asks again.
+      session = LeftBy(token, user);
+      again = session != nullptr;
+    } else if (session->name().empty()) {
+      return absl::InvalidArgumentError(
+          "[goodbye] only a session with a name can be left on the daemon: "
+          "open it with connect(session=\"name\")");
+    } else if (session->life()->Leave(
+                   token, absl::BytesToHexString(NewSecret()),
+                   request.within_grace() ? SessionLife::Stay::kGrace
+                                          : SessionLife::Stay::kUntilEnded,
+                   SteadyNow())) {
+      // Its client must not take the end of the stream for a cut, and resume.
+      Rekey(token, session);
+      ++totals_.detached;
+    } else {
+      session = nullptr;
+    }
+  }
   if (session == nullptr) {
-    // A client whose connection broke before it was answered asks again.
-    if (keep && WasLeftBy(token, user)) return absl::OkStatus();
     return absl::NotFoundError("[goodbye] the session is gone already");
   }
-  if (keep && session->options().name.empty()) {
-    return absl::InvalidArgumentError(
-        "[goodbye] only a session with a name can be left on the daemon: open "
-        "it with connect(session=\"name\")");
-  }
-  if (keep) {
-    session->set_grace_seconds(-1);
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      ++totals_.detached;
-      // Its client must not take the end of the stream for a cut, and resume.
-      by_token_.erase(session->token());
-      session->set_left_by(token);
-      session->set_token(absl::BytesToHexString(NewSecret()));
-      by_token_[session->token()] = session;
-    }
+  if (!again) {
     LogSession(spdlog::level::info, Label(*session), "detached",
-               {{"name", session->options().name}});
-    // A client that goes on sending is not waited for.
-    bool more = false;
-    worker_->Run([&] {
-      more = session->Leave(SteadyNow() + kLongestLeaving, std::move(later));
-    });
-    if (more) return std::nullopt;
-    return absl::OkStatus();
+               {{"name", session->name()}});
   }
-  End(session, absl::OkStatus());
+  // A client that goes on sending is not waited for.
+  bool more = false;
+  worker_->Run([&] {
+    more = session->FinishFor(SteadyNow() + kLongestLeaving, std::move(later));
+  });
+  if (more) return std::nullopt;
   return absl::OkStatus();
+}
+
+void SessionRegistry::Rekey(const std::string& from,
+                            const std::shared_ptr<Session>& session) {
+  by_token_.erase(from);
+  by_token_[session->token()] = session;
+}
+
+bool SessionRegistry::Strike(const std::shared_ptr<Session>& session) {
+  session->life()->End();
+  return by_token_.erase(session->token()) != 0;
 }
 
 void SessionRegistry::End(const std::shared_ptr<Session>& session,
                           absl::Status reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (by_token_.erase(session->token()) == 0) return;
+    if (!Strike(session)) return;
   }
+  Finish(session, reason);
+}
+
+void SessionRegistry::EndIfOver(const std::shared_ptr<Session>& session,
+                                SteadyTime now, const absl::Status& reason) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // Decided and done under one lock: nobody can come back in between.
+    if (!session->life()->Tick(now) && !session->ended()) return;
+    if (!Strike(session)) return;
+  }
+  Finish(session, reason);
+}
+
+void SessionRegistry::Finish(const std::shared_ptr<Session>& session,
+                             const absl::Status& reason) {
   Forget(*session);
   worker_->Run([&] {
     session->End(reason);
     worker_->Remove(session.get());
   });
-  std::lock_guard<std::mutex> lock(mutex_);
   NoteEnded(*session);
+  EndChildren(*session);
 }
 
 void SessionRegistry::Forget(const Session& session) {
   SessionArchive* const archive = archive_.load();
-  if (archive == nullptr || session.options().name.empty()) return;
-  archive->RemoveSession(session.options().user, session.options().name);
+  if (archive == nullptr || session.name().empty()) return;
+  archive->RemoveSession(session.options().user, session.name());
 }
 
-void SessionRegistry::NoteTick(absl::Time now) {
-  const absl::Duration since = now - absl::FromUnixMicros(last_tick_us_.load());
-  last_tick_us_.store(absl::ToUnixMicros(now));
+void SessionRegistry::NoteTick(SteadyTime now) {
+  const absl::Duration since =
+      now - SteadyTime::FromMicros(last_tick_us_.load());
+  last_tick_us_.store(now.ToMicros());
   if (since <= kLateTick) return;
   for (const std::shared_ptr<Session>& session : Sessions()) {
     session->Excuse(since, now);
   }
 }
 
-absl::Status SessionRegistry::CheckStill(Session* session, absl::Time now) {
+absl::Status SessionRegistry::CheckStill(Session* session, SteadyTime now) {
   const std::string& user = session->options().user;
   const double idle = user_limits_.Of(user).idle_seconds();
   if (idle > 0 && now - session->last_active() > absl::Seconds(idle) &&
-      !session->HasWork()) {
+      !session->HasWork() &&
+      session->life()->state() != SessionLife::State::kAwaited) {
     return absl::AbortedError(
         absl::StrCat("[limits] a session of ", user, " may be idle for ", idle,
                      " s and then ends. Keep what is to stay with save(), or "
@@ -384,31 +451,20 @@ absl::Status SessionRegistry::CheckStill(Session* session, absl::Time now) {
   return status;
 }
 
-void SessionRegistry::ExpireSessions(absl::Time now) {
+void SessionRegistry::ExpireSessions(SteadyTime now) {
   NoteTick(now);
   if (absl::Status status = trust_->Reload(/*force=*/false); !status.ok()) {
     spdlog::error("{} The former tokens stay.", std::string(status.message()));
   }
+  const absl::Status gone = absl::DeadlineExceededError(
+      "[session] nobody came back before the grace period was over");
   for (const std::shared_ptr<Session>& session : Sessions()) {
     absl::Status status = CheckStill(session.get(), now);
     if (!status.ok() && !session->ended()) End(session, std::move(status));
+    EndIfOver(session, now, gone);
+    session->NoteQueue();
   }
   names_->Sweep();
-  std::vector<std::shared_ptr<Session>> over;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [token, session] : by_token_) {
-      if (session->ended() ||
-          (!session->in_use() && session->expires() <= now)) {
-        over.push_back(session);
-      } else {
-        session->NoteQueue();
-      }
-    }
-  }
-  const absl::Status gone = absl::DeadlineExceededError(
-      "[session] nobody came back before the grace period was over");
-  for (const auto& session : over) End(session, gone);
 }
 
 void SessionRegistry::Shutdown() {

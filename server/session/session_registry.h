@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 #include "server/exec/kept_tensors.h"
 #include "server/limits/user_limits.h"
 #include "server/memory/memory_ledger.h"
@@ -66,6 +67,7 @@ struct ServerLimits {
 
 class SessionRegistry {
  public:
+  static constexpr size_t kMaxNameBytes = 256;  // of names that clients give
   // `device` and `worker` must outlive the registry. Without `trust`, whoever
   // reaches the daemon from this machine is let in.
   SessionRegistry(Device* device, Worker* worker, ServerLimits limits,
@@ -85,9 +87,11 @@ class SessionRegistry {
   absl::StatusOr<Welcome> Hello(const v1::HelloRequest& request,
                                 const Peer& peer, bool local);
 
-  // Gives the session its connection; the worker serves it from now on. A
-  // previous connection is closed first.
+  // Gives the session the connection of the client that has `token`; the
+  // worker serves it from now on. A previous connection is closed first; so is
+  // this one if another client has taken the session over meanwhile.
   void Connect(const std::shared_ptr<Session>& session,
+               const std::string& token,
                std::unique_ptr<Connection> connection);
   // The transport of `connection` ended (peer died, stream broke). The
   // connection is destroyed on the worker thread soon after. Idempotent.
@@ -98,12 +102,12 @@ class SessionRegistry {
   std::shared_ptr<Session> FindByToken(const std::string& token,
                                        const User& user);
 
-  // The client leaves: ends the session or (keep) detaches it. What it sent
-  // before still counts: where that takes longer there is no value yet, and
-  // `later` is called on the worker thread when it is done, or ten minutes are
-  // over.
-  std::optional<absl::Status> Goodbye(const std::string& token,
-                                      const User& user, bool keep,
+  // The client leaves: ends the session or (keep) leaves it behind. What it
+  // sent before still counts: where that takes longer there is no value yet,
+  // and `later` is called on the worker thread when it is done, or ten minutes
+  // are over.
+  std::optional<absl::Status> Goodbye(const v1::GoodbyeRequest& request,
+                                      const User& user,
                                       std::function<void()> later);
 
   v1::StatsReply Stats();
@@ -122,6 +126,15 @@ class SessionRegistry {
   void End(const std::shared_ptr<Session>& session, absl::Status reason);
   Authenticator* trust() { return trust_.get(); }
 
+  // Gives the user's session that has the token a name, as if it had been
+  // opened under it.
+  absl::Status NameSession(const User& user,
+                           const v1::AdminRequest::NameSession& request,
+                           v1::AdminReply* reply);
+  // Called before a session is given a name, so that programs find it where
+  // they look: a private daemon's second door. An error: it gets none.
+  void set_named_door(std::function<absl::Status()> open);
+
   // ---- limits
 
   // Reads the configuration from there, now and on Reload.
@@ -139,11 +152,13 @@ class SessionRegistry {
   // The daemon's named tensors, for the worker thread.
   PublishedTensors* names() { return names_.get(); }
   const ServerLimits& limits() const { return limits_; }
+  // What a user may take.
+  v1::Limits LimitsOf(const std::string& user) { return user_limits_.Of(user); }
   Worker* worker() { return worker_; }
 
   // Ends sessions whose grace period is over, or whose user may no longer be
   // here. Called by the worker about once a second.
-  void ExpireSessions(absl::Time now);
+  void ExpireSessions(SteadyTime now);
 
   // ---- kept_sessions.cc: sessions that go to the disk and come from there
   void set_archive(SessionArchive* archive) { archive_ = archive; }
@@ -171,8 +186,12 @@ class SessionRegistry {
   absl::Status CheckOpen() const;
   absl::StatusOr<Welcome> OpenOrFind(const v1::HelloRequest& request,
                                      const Peer& peer, bool local);
-  // Whether the client that had the token has detached its session.
-  bool WasLeftBy(const std::string& token, const User& user);
+  std::optional<absl::Status> Leave(const v1::GoodbyeRequest& request,
+                                    const User& user,
+                                    std::function<void()> later);
+  // The session that the client that had the token has left, or null.
+  // REQUIRES: mutex_ held.
+  std::shared_ptr<Session> LeftBy(const std::string& token, const User& user);
   // REQUIRES: mutex_ held.
   // Also whether it was there before under another client.
   absl::StatusOr<std::pair<std::shared_ptr<Session>, bool>> FindOrCreate(
@@ -183,6 +202,32 @@ class SessionRegistry {
   // Unavailable while it is being loaded. REQUIRES: mutex_ held.
   absl::Status CheckLoaded(const std::string& user,
                            const std::string& name) const;
+  // ---- session_names.cc
+  // What a client asks for and the daemon allows.
+  absl::StatusOr<absl::Duration> Grace(double asked) const;
+  // Takes over a session by its name. REQUIRES: mutex_ held.
+  bool Attach(const std::shared_ptr<Session>& session,
+              const v1::HelloRequest& request, absl::Duration grace);
+  // Whether a local client can attach to it.
+  absl::Status CheckMappable(const Session& session, bool local) const;
+  absl::Status OpenNamedDoor();
+  // ---- child_sessions.cc; REQUIRES, of the first two: mutex_ held
+  // The number of the session that a worker's belongs to; 0: it has too many.
+  absl::StatusOr<uint64_t> FindParent(const v1::HelloRequest& request,
+                                      const User& user);
+  void NoteChild(const std::shared_ptr<Session>& session);
+  void EndChildren(const Session& parent);
+
+  // The session's token has changed from that. REQUIRES: mutex_ held.
+  void Rekey(const std::string& from, const std::shared_ptr<Session>& session);
+  // Ends it in the table; false if somebody did before. REQUIRES: mutex_ held.
+  bool Strike(const std::shared_ptr<Session>& session);
+  // Does what is left of the end of a session that was struck.
+  void Finish(const std::shared_ptr<Session>& session,
+              const absl::Status& reason);
+  // Ends the session if its time is over.
+  void EndIfOver(const std::shared_ptr<Session>& session, SteadyTime now,
+                 const absl::Status& reason);
   void Forget(const Session& session);
   void TellProperties(v1::StatsReply* reply) const;
   void ListGpus(v1::HelloReply* reply) const;
@@ -190,16 +235,20 @@ class SessionRegistry {
   void ListMemory(const std::string& user, uint64_t id, v1::StatsReply* reply);
   // REQUIRES: mutex_ held.
   void NoteEnded(const Session& session);
+  // REQUIRES: mutex_ held, of both.
   std::shared_ptr<Session> FindByName(const std::string& name,
                                       const std::string& user);
+  std::shared_ptr<Session> Find(const std::string& token,
+                                const User& user) const;
   // OK while the session may go on. Worker thread.
-  absl::Status CheckStill(Session* session, absl::Time now);
+  absl::Status CheckStill(Session* session, SteadyTime now);
   // Lets no session pay for a time in which the worker was held up.
-  void NoteTick(absl::Time now);
+  void NoteTick(SteadyTime now);
   // OK when the user may open another session.
   absl::Status CheckRoom(const std::string& user);
   absl::StatusOr<std::shared_ptr<Session>> Create(
-      const v1::HelloRequest& request, const Peer& peer, bool local);
+      const v1::HelloRequest& request, const Peer& peer, bool local,
+      absl::Duration grace);
   // The scheduler's account of the user's sessions.
   std::shared_ptr<UserShare> Share(const std::string& user);
   // Brings accounts and sessions to what UserLimits says now.
@@ -215,9 +264,11 @@ class SessionRegistry {
   const std::shared_ptr<Authenticator> trust_;
   const std::shared_ptr<MemoryLedger> ledger_;
   UserLimits user_limits_;
-  const absl::Time started_;
+  const SteadyTime started_;
   std::atomic<int64_t> last_tick_us_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex door_mutex_;
+  std::function<absl::Status()> open_named_door_;  // guarded by door_mutex_
+  std::mutex mutex_;                               // guards what follows
   SessionTotals totals_;
   bool shut_down_ = false;
   std::string config_file_;
@@ -227,6 +278,8 @@ class SessionRegistry {
   std::map<std::string, Role> roles_;
   std::set<std::pair<std::string, std::string>> loading_;  // user, name
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
+  // Workers' sessions by the number of their program's.
+  absl::flat_hash_map<uint64_t, std::vector<std::weak_ptr<Session>>> children_;
 };
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 // time it is and whose turn.
 #include "server/session/session_registry.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,18 +32,33 @@ class SessionRegistryTest : public testing::Test {
         registry_(device_.get(), &worker_, ServerLimits()),
         now_(SteadyNow()) {}
 
-  // A session with a connection over `wire`.
-  std::shared_ptr<Session> Open(Wire* wire, const std::string& name = "") {
+  static v1::HelloRequest Greeting(const std::string& name) {
     v1::HelloRequest request;
     request.set_min_version(kProtocolVersion);
     request.set_max_version(kProtocolVersion);
     request.set_session_name(name);
     request.set_grace_seconds(60);
+    return request;
+  }
+  static v1::HelloRequest Attaching(const std::string& name) {
+    v1::HelloRequest request = Greeting(name);
+    request.set_attach(true);
+    return request;
+  }
+  // A session with a connection over `wire`.
+  std::shared_ptr<Session> Open(Wire* wire, const std::string& name = "") {
+    const v1::HelloRequest request = Greeting(name);
     auto welcome = registry_.Hello(request, peer_, /*local=*/false);
     EXPECT_TRUE(welcome.ok()) << welcome.status();
-    registry_.Connect(welcome->session,
+    registry_.Connect(welcome->session, welcome->session->token(),
                       std::make_unique<ScriptedConnection>(wire));
     return welcome->session;
+  }
+  static v1::GoodbyeRequest Leaving(const std::string& token) {
+    v1::GoodbyeRequest request;
+    request.set_session_token(token);
+    request.set_keep(true);
+    return request;
   }
   static v1::Batch SomeWork() {
     v1::Batch batch;
@@ -67,7 +83,7 @@ class SessionRegistryTest : public testing::Test {
   std::unique_ptr<Device> device_;
   Worker worker_;
   SessionRegistry registry_;
-  absl::Time now_;
+  SteadyTime now_;
 };
 
 TEST_F(SessionRegistryTest, SessionsAreListedByNumber) {
@@ -119,8 +135,8 @@ TEST_F(SessionRegistryTest, WhoLeavesWithWorkIsAnsweredWhenItIsDone) {
   wire.batches.push_back(SomeWork());
   bool answered = false;
   const std::string token = session->token();
-  const auto now = registry_.Goodbye(token, peer_.user, /*keep=*/true,
-                                     [&] { answered = true; });
+  const auto now =
+      registry_.Goodbye(Leaving(token), peer_.user, [&] { answered = true; });
   EXPECT_EQ(now, std::nullopt);
   EXPECT_TRUE(session->connected());
   EXPECT_FALSE(answered);
@@ -131,7 +147,7 @@ TEST_F(SessionRegistryTest, WhoLeavesWithWorkIsAnsweredWhenItIsDone) {
   EXPECT_FALSE(session->connected());
   EXPECT_EQ(wire.events.size(), 1u);
   // Asked again, after a cut: yes, it has left.
-  EXPECT_EQ(registry_.Goodbye(token, peer_.user, true, [] {}),
+  EXPECT_EQ(registry_.Goodbye(Leaving(token), peer_.user, [] {}),
             absl::OkStatus());
   registry_.Shutdown();
 }
@@ -141,7 +157,7 @@ TEST_F(SessionRegistryTest, WhoLeavesIsAnsweredWhateverEndsTheSession) {
   const auto session = Open(&wire, "nine");
   wire.batches.push_back(SomeWork());
   bool answered = false;
-  EXPECT_EQ(registry_.Goodbye(session->token(), peer_.user, /*keep=*/true,
+  EXPECT_EQ(registry_.Goodbye(Leaving(session->token()), peer_.user,
                               [&] { answered = true; }),
             std::nullopt);
   registry_.End(session, absl::AbortedError("killed"));
@@ -152,10 +168,127 @@ TEST_F(SessionRegistryTest, WhoLeavesIsAnsweredWhateverEndsTheSession) {
 TEST_F(SessionRegistryTest, WhoLeavesWithoutWorkIsAnsweredAtOnce) {
   Wire wire;
   const auto session = Open(&wire, "nine");
-  const auto now = registry_.Goodbye(session->token(), peer_.user,
-                                     /*keep=*/true, [] { FAIL(); });
+  const auto now =
+      registry_.Goodbye(Leaving(session->token()), peer_.user, [] { FAIL(); });
   EXPECT_EQ(now, absl::OkStatus());
   EXPECT_FALSE(session->connected());
+  registry_.Shutdown();
+}
+
+// The numbers are those of a review that found the defects.
+
+TEST_F(SessionRegistryTest, Review11WhoTakesOverAndDoesNotComeDestroysNothing) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  Tick(40);  // longer ago than a new session may wait for its first connection
+  ASSERT_TRUE(registry_.Hello(Attaching("nine"), peer_, false).ok());
+  Tick(20);  // no stream comes
+  EXPECT_FALSE(session->ended());
+  EXPECT_TRUE(registry_.Hello(Attaching("nine"), peer_, false).ok());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, Review11ALeavingSessionThatIsTakenOverStays) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  Tick(40);
+  wire.batches.push_back(SomeWork());
+  bool answered = false;
+  EXPECT_EQ(registry_.Goodbye(Leaving(session->token()), peer_.user,
+                              [&] { answered = true; }),
+            std::nullopt);
+  ASSERT_TRUE(registry_.Hello(Attaching("nine"), peer_, false).ok());
+  EXPECT_TRUE(answered);
+  Tick(3600);
+  EXPECT_FALSE(session->ended()) << "it was left until somebody ends it";
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, Review13NoGraceIsLongerThanTheDaemonAllows) {
+  v1::HelloRequest request = Greeting("");
+  request.set_grace_seconds(-1);
+  auto welcome = registry_.Hello(request, peer_, false);
+  ASSERT_TRUE(welcome.ok()) << welcome.status();
+  EXPECT_EQ(welcome->reply.grace_seconds(), 3600);
+  Tick(3601);
+  EXPECT_TRUE(welcome->session->ended());
+  request.set_grace_seconds(std::numeric_limits<double>::quiet_NaN());
+  const absl::Status refused = registry_.Hello(request, peer_, false).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Got nan"));
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, Review15TwoGoodbyesAtOnceAreBothAnswered) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  wire.batches.push_back(SomeWork());
+  int answered = 0;
+  const v1::GoodbyeRequest goodbye = Leaving(session->token());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(registry_.Goodbye(goodbye, peer_.user, [&] { ++answered; }),
+              std::nullopt);
+  }
+  session->RunSome({100});
+  EXPECT_EQ(answered, 2);
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, Review15AGoodbyeEndsNoOtherClientsSession) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  v1::GoodbyeRequest goodbye;
+  goodbye.set_session_token(session->token());
+  ASSERT_TRUE(registry_.Hello(Attaching("nine"), peer_, false).ok());
+  EXPECT_EQ(registry_.Goodbye(goodbye, peer_.user, [] {})->code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_FALSE(session->ended());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, TheStreamOfAFormerClientTakesNothingOver) {
+  Wire wire, late, mine;
+  const auto session = Open(&wire, "nine");
+  const std::string former = session->token();
+  auto welcome = registry_.Hello(Attaching("nine"), peer_, false);
+  ASSERT_TRUE(welcome.ok());
+  registry_.Connect(session, former,
+                    std::make_unique<ScriptedConnection>(&late));
+  EXPECT_TRUE(late.closed);
+  registry_.Connect(session, welcome->reply.session_token(),
+                    std::make_unique<ScriptedConnection>(&mine));
+  EXPECT_FALSE(mine.closed);
+  EXPECT_TRUE(session->connected());
+  registry_.Shutdown();
+}
+
+TEST_F(SessionRegistryTest, WhatIsKeptOutlivesAClientThatBreaksTheProtocol) {
+  Wire wire;
+  const auto session = Open(&wire, "nine");
+  v1::Batch batch;
+  batch.set_sequence(1);
+  v1::Put* put = batch.add_commands()->mutable_put();
+  put->set_handle(1);
+  put->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+  put->set_data(std::string(4, 1));
+  batch.add_commands()->mutable_keep()->set_name("w");
+  batch.mutable_commands(1)->mutable_keep()->set_handle(1);
+  wire.batches.push_back(batch);
+  batch.Clear();
+  batch.set_sequence(7);  // out of order
+  wire.batches.push_back(batch);
+  session->RunSome({100});
+  EXPECT_TRUE(wire.closed);
+  EXPECT_FALSE(session->ended());
+  v1::HelloRequest again = Greeting("");
+  again.set_session_token(session->token());
+  EXPECT_EQ(registry_.Hello(again, peer_, false).status().code(),
+            absl::StatusCode::kNotFound);
+  auto welcome = registry_.Hello(Attaching("nine"), peer_, false);
+  ASSERT_TRUE(welcome.ok()) << welcome.status();
+  EXPECT_EQ(welcome->reply.kept_size(), 1);
+  Tick(70);
+  EXPECT_TRUE(session->ended()) << "for its grace period";
   registry_.Shutdown();
 }
 

@@ -29,6 +29,42 @@ TEST_F(SessionTest, RunsOpsAndReads) {
   EXPECT_EQ(Values(2), (V{2, 4, 6}));
 }
 
+TEST_F(SessionTest, ASliceThatIsOverEndsAfterOneCommand) {
+  Put(1, {1, 2, 3});
+  Deliver();
+  for (uint64_t output = 2; output < 10; ++output) Op(OpId::exp, {1}, output);
+  batch_.set_sequence(++sequence_);
+  wire_.batches.push_back(batch_);
+  batch_.Clear();
+  session_->RunSome({1 << 20, absl::ZeroDuration()});
+  EXPECT_EQ(session_->Stats().ops(), 1u);
+}
+
+TEST_F(SessionTest, AnOpOfFarMoreElementsThanMemoryIsRefused) {
+  Put(1, {1});
+  v1::Attr* size = Op(OpId::expand, {1}, 2)->add_attrs();
+  size->set_slot(0);
+  size->mutable_ints()->add_values(int64_t{1} << 40);
+  Op(OpId::sum, {2}, 3);
+  const v1::ReadResult result = Read(3);
+  EXPECT_EQ(result.status().op(), "sum");
+  EXPECT_THAT(result.status().message(), HasSubstr("at most 600 s"));
+  EXPECT_THAT(result.status().message(), HasSubstr("f32[1099511627776]"));
+  EXPECT_EQ(Values(1), (V{1}));
+}
+
+TEST_F(SessionTest, ABatchOfEmptyMatricesCostsNoLoop) {
+  v1::Put* put = Add()->mutable_put();
+  put->set_handle(1);
+  put->mutable_spec()->set_dtype(v1::DTYPE_FLOAT32);
+  for (const int64_t dim : {int64_t{1} << 40, int64_t{0}, int64_t{0}}) {
+    put->mutable_spec()->add_shape(dim);
+  }
+  put->set_data("");
+  Op(OpId::linalg_cholesky, {1}, 2);
+  EXPECT_FALSE(Read(2).has_status());
+}
+
 TEST_F(SessionTest, ReleasedMemoryIsFreedAtOnce) {
   Put(1, V(1 << 20, 1.f));
   Deliver();
@@ -363,6 +399,17 @@ TEST_F(SessionTest, AClientThatTakesNoResultsIsEnded) {
   wire_.room = 0;
   for (int i = 0; i < 30 && !session_->ended(); ++i) Read(1);
   EXPECT_TRUE(session_->ended());
+}
+
+// A client over gRPC waits when it has 16 MiB on their way.
+TEST_F(SessionTest, Review17LargeBatchesAreAcknowledgedSoon) {
+  for (const size_t bytes : {size_t{100}, size_t{9} << 20}) {
+    Connect();
+    wire_.batch_bytes = bytes;
+    Put(bytes, {1});
+    Deliver();
+    EXPECT_EQ(wire_.acknowledged, bytes == 100 ? 0 : sequence_);
+  }
 }
 
 }  // namespace

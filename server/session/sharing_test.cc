@@ -69,12 +69,13 @@ class SharingTest : public SessionTest {
       other_.session = std::make_shared<Session>(device_.get(), WithTable({}));
       other_.wire = std::make_unique<Wire>();
       other_.session->SetConnection(
-          std::make_unique<ScriptedConnection>(other_.wire.get()));
+          std::make_unique<ScriptedConnection>(other_.wire.get()),
+          other_.session->token());
     }
     if (mine_ == nullptr) {
       mine_ = std::make_unique<Wire>();
-      session_->SetConnection(
-          std::make_unique<ScriptedConnection>(mine_.get()));
+      session_->SetConnection(std::make_unique<ScriptedConnection>(mine_.get()),
+                              session_->token());
     }
     std::swap(session_, other_.session);
     std::swap(mine_, other_.wire);

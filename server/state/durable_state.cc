@@ -124,7 +124,7 @@ void DurableState::WriteLoop() {
 
 void DurableState::Save(PublishedPtr version, Done done) {
   const bool taken = Enqueue([this, version, done]() mutable {
-    const absl::Time start = SteadyNow();
+    const SteadyTime start = SteadyNow();
     const absl::Status status = WriteName(*version);
     if (status.ok()) {
       spdlog::info("state: '{}' version {} saved: {} bytes in {:.3f} s",
@@ -224,7 +224,7 @@ absl::Status DurableState::CopyOut(const Storage& storage, uint64_t offset,
 
 absl::Status DurableState::Replace(const Key& key, state::Header header,
                                    const std::vector<const Storage*>& blobs) {
-  std::lock_guard<std::mutex> lock(files_mutex_);
+  std::lock_guard<std::mutex> disk(disk_mutex_);
   header.set_server(kServerName);
   header.set_time(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   const std::string path = folder_->NewPath();
@@ -235,18 +235,21 @@ absl::Status DurableState::Replace(const Key& key, state::Header header,
   absl::Status status;
   std::vector<char> piece;
   for (const Storage* storage : blobs) {
-    status = file->AddBlob(
-        storage->bytes(), [&](uint64_t offset, size_t size, const char** data) {
-          return CopyOut(*storage, offset, size, &piece, data);
-        });
+    status =
+        file->AddBlob(storage->block().bytes,
+                      [&](uint64_t offset, size_t size, const char** data) {
+                        return CopyOut(*storage, offset, size, &piece, data);
+                      });
     if (!status.ok()) return status;
   }
   status = file->Finish(std::move(header));
   if (status.ok()) status = folder_->Commit(path);
   if (!status.ok()) return status;
-  std::vector<std::string>& paths = files_[key];
-  std::vector<std::string> older = std::move(paths);
-  paths = {path};
+  std::vector<std::string> older = {path};
+  {
+    std::lock_guard<std::mutex> lock(files_mutex_);
+    older.swap(files_[key]);
+  }
   // The new file counts, whether or not the older ones can be removed.
   absl::Status removed = folder_->Remove(older);
   if (!removed.ok()) spdlog::warn("{}", std::string(removed.message()));
@@ -254,13 +257,19 @@ absl::Status DurableState::Replace(const Key& key, state::Header header,
 }
 
 absl::Status DurableState::RemoveFiles(const Key& key) {
-  std::lock_guard<std::mutex> lock(files_mutex_);
-  const auto it = files_.find(key);
-  if (it == files_.end()) return absl::OkStatus();
-  // Oldest first: what a cut leaves is the newest.
-  std::vector<std::string> paths(it->second.rbegin(), it->second.rend());
+  std::lock_guard<std::mutex> disk(disk_mutex_);
+  std::vector<std::string> paths;
+  {
+    std::lock_guard<std::mutex> lock(files_mutex_);
+    const auto it = files_.find(key);
+    if (it == files_.end()) return absl::OkStatus();
+    // Oldest first: what a cut leaves is the newest.
+    paths.assign(it->second.rbegin(), it->second.rend());
+  }
   absl::Status status = folder_->Remove(paths);
-  if (status.ok()) files_.erase(it);
+  if (!status.ok()) return status;
+  std::lock_guard<std::mutex> lock(files_mutex_);
+  files_.erase(key);
   return status;
 }
 

@@ -57,7 +57,7 @@ class DurableState final : public DurableNames, public SessionArchive {
   // ---- any thread
   // Replaces what is saved of the session. Blocks on the disk.
   absl::Status SaveSession(const KeptTensors& kept);
-  // The session has ended: it will not come back.
+  // The session has ended: it will not come back. Waits for nothing.
   void RemoveSession(const std::string& user, const std::string& name) override;
   void HurrySession(const std::string& user, const std::string& name) override;
   uint64_t bytes_found() const override { return bytes_found_.load(); }
@@ -110,7 +110,10 @@ class DurableState final : public DurableNames, public SessionArchive {
   size_t loads_ = 0, loads_done_ = 0;  // loading thread
   int64_t shown_ns_ = 0;               // likewise
 
-  std::mutex files_mutex_;  // guards files_ and the folder's files
+  // One at a time writes and removes files. Held for as long as the disk and
+  // the worker (CopyOut) take: the worker must never want it.
+  std::mutex disk_mutex_;
+  std::mutex files_mutex_;  // guards files_; for moments only
   std::map<Key, std::vector<std::string>> files_;
 
   std::mutex mutex_;  // guards what follows

@@ -164,7 +164,8 @@ absl::StatusOr<std::vector<RefPtr<Storage>>> DurableState::LoadBlobs(
           worker_->Run([&] {
             if (staging == nullptr) {
               staging = std::make_unique<HostStaging>(
-                  std::vector<Device*>{device_}, /*shared=*/false, 0);
+                  std::vector<Device*>{device_}, /*shared=*/false, 0,
+                  /*account=*/nullptr);
             }
             copied = staging->Upload(at, **block, piece, offset);
             if (copied.ok()) copied = device_->Synchronize(stream);
@@ -205,7 +206,7 @@ void DurableState::LoadName(const Load& load) {
       items.push_back(std::move(item));
     }
     if (status.ok()) {
-      for (const auto& storage : *storages) bytes += storage->bytes();
+      for (const auto& storage : *storages) bytes += storage->block().bytes;
     }
     // What the worker frees goes with it.
     worker_->Run([&] {

@@ -5,6 +5,9 @@
 #include <cstdint>
 
 #include "absl/base/optimization.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
 
 namespace holdfast {
 namespace {
@@ -12,7 +15,7 @@ namespace {
 // What the fast way takes, and thereby what its messages keep: some twenty
 // megabytes at the very most, for a client that sets out to make it so.
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr int kMaxCommands = 4096;
+constexpr int kMaxFastCommands = 4096;
 constexpr size_t kMaxOtherBytes = 4 << 10;  // of a command that is no op
 constexpr int kMaxHandles = 64;  // inputs of an op, releases of a command
 constexpr int kMaxAttrs = 16;
@@ -173,6 +176,70 @@ bool DecodeCommand(const Cursor& bytes, v1::Command* command) {
   return true;
 }
 
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Takes what a message of `type` would be made of from `*left`. False: there is
+// more. Bytes that are no such message are the parser's to refuse.
+bool CountParts(const Descriptor& type, CodedInputStream* input, int depth,
+                int64_t* left) {
+  constexpr int kDeepest = 100;  // the parser's
+  while (const uint32_t tag = input->ReadTag()) {
+    const FieldDescriptor* const field =
+        type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    const int before = input->CurrentPosition();
+    const auto wire = WireFormatLite::GetTagWireType(tag);
+    if (field == nullptr || wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      if (!WireFormatLite::SkipField(input, tag)) return true;
+      // Groups, say, have parts themselves.
+      *left -= field == nullptr || field->is_repeated()
+                   ? 1 + (input->CurrentPosition() - before) / 8
+                   : 0;
+    } else {
+      uint32_t size = 0;
+      if (!input->ReadVarint32(&size) || size > INT32_MAX) return true;
+      if (field->type() == FieldDescriptor::TYPE_MESSAGE) {
+        if (depth >= kDeepest) return true;
+        --*left;
+        const auto outer = input->PushLimit(static_cast<int>(size));
+        if (*left < 0 ||
+            !CountParts(*field->message_type(), input, depth + 1, left)) {
+          return false;
+        }
+        if (!input->CheckEntireMessageConsumedAndPopLimit(outer)) return true;
+      } else {
+        if (field->is_repeated()) --*left;
+        if (field->is_packable()) *left -= size / 8;
+        if (!input->Skip(static_cast<int>(size))) return true;
+      }
+    }
+    if (*left < 0) return false;
+  }
+  return true;
+}
+
+// Whether the parser may have it.
+bool IsOfSomeSize(const char* data, int size) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(data);
+  CodedInputStream input(bytes, size);
+  int64_t left = BatchDecoder::kMaxParts;
+  if (!CountParts(*v1::Batch::descriptor(), &input, 0, &left)) return false;
+  // Commands are the largest parts.
+  CodedInputStream again(bytes, size);
+  int commands = 0;
+  while (const uint32_t tag = again.ReadTag()) {
+    if (WireFormatLite::GetTagFieldNumber(tag) ==
+            v1::Batch::kCommandsFieldNumber &&
+        ++commands > BatchDecoder::kMaxCommands) {
+      return false;
+    }
+    if (!WireFormatLite::SkipField(&again, tag)) break;
+  }
+  return true;
+}
+
 }  // namespace
 
 v1::Command* BatchDecoder::CommandAt(int index) {
@@ -200,7 +267,7 @@ bool BatchDecoder::DecodeFast(const char* data, size_t size) {
         break;
       case BytesTag(v1::Batch::kCommandsFieldNumber): {
         Cursor command(nullptr, nullptr);
-        if (count >= kMaxCommands || !cursor.Bytes(&command) ||
+        if (count >= kMaxFastCommands || !cursor.Bytes(&command) ||
             !DecodeCommand(command, CommandAt(count++))) {
           return false;
         }
@@ -227,17 +294,33 @@ bool BatchDecoder::DecodeFast(const char* data, size_t size) {
 }
 
 const v1::Batch* BatchDecoder::Decode(const char* data, size_t size) {
-  Release();
+  const int64_t before = HeapMeter::ThreadBytes();
+  arena_.reset();
+  const v1::Batch* const batch = DecodeCounted(data, size);
+  held_ += HeapMeter::ThreadBytes() - before;
+  charge_.Settle(held_);
+  return batch;
+}
+
+void BatchDecoder::Release() {
+  if (arena_ == nullptr) return;
+  const int64_t before = HeapMeter::ThreadBytes();
+  arena_.reset();
+  held_ += HeapMeter::ThreadBytes() - before;
+  charge_.Settle(held_);
+}
+
+const v1::Batch* BatchDecoder::DecodeCounted(const char* data, size_t size) {
   if (size <= kMaxBytes && DecodeFast(data, size)) return &batch_;
+  if (size > INT32_MAX || !IsOfSomeSize(data, static_cast<int>(size))) {
+    return nullptr;
+  }
   google::protobuf::ArenaOptions options;
   options.start_block_size = 64 << 10;
   options.max_block_size = 1 << 20;
   arena_ = std::make_unique<google::protobuf::Arena>(options);
   auto* batch = google::protobuf::Arena::CreateMessage<v1::Batch>(arena_.get());
-  if (size > INT32_MAX ||
-      !batch->ParseFromArray(data, static_cast<int>(size))) {
-    return nullptr;
-  }
+  if (!batch->ParseFromArray(data, static_cast<int>(size))) return nullptr;
   return batch;
 }
 

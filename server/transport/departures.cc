@@ -22,20 +22,20 @@ void Departures::Ring() {
   }
 }
 
-void Departures::Add(uint64_t client) {
+void Departures::Add(Answer answer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    departed_.push_back(client);
+    answers_.push_back(std::move(answer));
   }
   Ring();
 }
 
-std::vector<uint64_t> Departures::Take() {
+std::vector<Departures::Answer> Departures::Take() {
   uint64_t count;
   // Empty when somebody else rang as well: the result does not matter.
   [[maybe_unused]] ssize_t n = read(bell_.get(), &count, sizeof(count));
   std::lock_guard<std::mutex> lock(mutex_);
-  return std::exchange(departed_, {});
+  return std::exchange(answers_, {});
 }
 
 }  // namespace holdfast

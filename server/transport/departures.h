@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Departures: clients whose sessions have done what they sent before their
-// goodbye, which can be answered now. The worker adds them, the local server's
-// thread takes them; the worker may do so when the server is gone already.
+// Departures: answers that come later than the local server's thread could wait
+// for: to goodbyes, once the session has done what was sent before, and to who
+// wanted much memory. The worker and others add them, that thread takes them;
+// they may do so when the server is gone already.
 // Thread-safety: any thread.
 #ifndef HOLDFAST_SERVER_TRANSPORT_DEPARTURES_H_
 #define HOLDFAST_SERVER_TRANSPORT_DEPARTURES_H_
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "proto/holdfast.pb.h"
 #include "server/transport/unique_fd.h"
 
 namespace holdfast {
@@ -23,14 +25,18 @@ class Departures {
   // An eventfd, readable when there is something to take, and after Ring.
   const UniqueFd& bell() const { return bell_; }
   void Ring();
-  void Add(uint64_t client);
+  struct Answer {
+    uint64_t client = 0;
+    v1::LocalReply reply;
+  };
+  void Add(Answer answer);
   // All that were added since; quietens the bell.
-  std::vector<uint64_t> Take();
+  std::vector<Answer> Take();
 
  private:
   const UniqueFd bell_;
   std::mutex mutex_;
-  std::vector<uint64_t> departed_;  // guarded by mutex_
+  std::vector<Answer> answers_;  // guarded by mutex_
 };
 
 }  // namespace holdfast

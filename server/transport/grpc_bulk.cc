@@ -183,7 +183,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (!status.ok()) return NoRoom(status);
     // Untouched pages cost nothing.
     try {
-      bytes_ = std::make_shared<std::vector<uint8_t>>();
+      bytes_ = NewSharedBytes();
       bytes_->reserve(total_);
     } catch (const std::exception&) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -277,8 +277,10 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnCancel() override { cancelled_.store(true); }
   void OnDone() override {
     FollowReactions(this);
-    // A cut transfer can be repeated.
-    if (complete_ && !cancelled_.load()) session_->DropDownload(id_);
+    // A cut transfer can be repeated. What gRPC has taken may still be lost.
+    if (complete_ && !cancelled_.load() && !session_->keeps_downloads()) {
+      session_->DropDownload(id_);
+    }
     delete this;
   }
 
@@ -298,6 +300,12 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     absl::StatusOr<SharedBytes> bytes = session_->FindDownload(id_);
     if (!bytes.ok()) return bytes.status();
     bytes_ = *std::move(bytes);
+    if (request.offset() > bytes_->size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("[download] an offset must be within the ",
+                       bytes_->size(), " bytes. Got ", request.offset(), "."));
+    }
+    sent_ = request.offset();
     return absl::OkStatus();
   }
 

@@ -27,7 +27,13 @@
 namespace holdfast {
 namespace {
 
-constexpr int kMaxMessageBytes = 64 << 20;
+// One command of 16 MiB and what is around it; others are told to be smaller.
+constexpr int kMaxMessageBytes = 20 << 20;
+// Of all methods but the stream and transfers: they take names and numbers.
+constexpr size_t kMaxRequestBytes = 64 << 10;
+// What gRPC may take for messages that are on their way, whoever sends them:
+// above it, it reads less and then hangs up on some.
+constexpr size_t kBufferBytes = size_t{512} << 20;
 constexpr char kSessionKey[] = "holdfast-session";
 
 // A stream that is over before it began.
@@ -38,6 +44,32 @@ class RefusedStream final : public StreamReactor {
   }
   void OnDone() override { delete this; }
 };
+
+// The request of a peer who may ask. Others' are not looked at.
+template <typename Request>
+absl::Status ParseRequest(const absl::Status& peer,
+                          const grpc::ByteBuffer* bytes, Request* request) {
+  if (!peer.ok()) return peer;
+  if (bytes->Length() > kMaxRequestBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[grpc] a request must have at most ", kMaxRequestBytes,
+                     " bytes. Got ", bytes->Length(), "."));
+  }
+  grpc::ByteBuffer copy(*bytes);  // of references
+  using Traits = grpc::SerializationTraits<Request>;
+  if (!Traits::Deserialize(&copy, request).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[grpc] a request must be a message of the method's. Got ",
+                     bytes->Length(), " bytes that are none."));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Reply>
+void WriteReply(const Reply& reply, grpc::ByteBuffer* bytes) {
+  bool own = false;
+  grpc::SerializationTraits<Reply>::Serialize(reply, bytes, &own);
+}
 
 grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context,
                                       const absl::Status& status) {
@@ -83,15 +115,19 @@ Authenticator::Call DescribeCall(const grpc::CallbackServerContext& context,
   return call;
 }
 
-// Bulk methods and the stream handle messages themselves, for the sake of
-// copies and of time.
+// All methods handle messages themselves: bulk methods and the stream for the
+// sake of copies and of time, the others to know the peer first.
 using v1::Holdfast;
-using Methods =
-    Holdfast::WithCallbackMethod_Hello<Holdfast::WithRawCallbackMethod_Stream<
+using Methods = Holdfast::WithRawCallbackMethod_Hello<
+    Holdfast::WithRawCallbackMethod_Stream<
         Holdfast::WithRawCallbackMethod_Upload<
             Holdfast::WithRawCallbackMethod_Download<
-                Holdfast::WithCallbackMethod_Goodbye<
-                    Holdfast::WithCallbackMethod_Stats<Holdfast::Service>>>>>>;
+                Holdfast::WithRawCallbackMethod_Goodbye<
+                    Holdfast::WithRawCallbackMethod_Stats<
+                        Holdfast::Service>>>>>>;
+using v1::HoldfastAdmin;
+using AdminMethods =
+    HoldfastAdmin::WithRawCallbackMethod_Ask<HoldfastAdmin::Service>;
 
 }  // namespace
 
@@ -101,17 +137,20 @@ class GrpcServer::Service final : public Methods {
       : registry_(registry), door_(door), uploads_(registry->limits()) {}
 
   grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* context,
-                                  const v1::HelloRequest* request,
-                                  v1::HelloReply* reply) override {
+                                  const grpc::ByteBuffer* bytes,
+                                  grpc::ByteBuffer* reply_bytes) override {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
-    absl::StatusOr<SessionRegistry::Welcome> welcome =
-        peer.ok() ? registry_->Hello(*request, *peer, /*local=*/false)
-                  : peer.status();
-    if (welcome.ok()) {
-      *reply = std::move(welcome->reply);
-    } else {
-      StatusToProto(welcome.status(), reply->mutable_status());
+    v1::HelloRequest request;
+    absl::Status status = ParseRequest(peer.status(), bytes, &request);
+    v1::HelloReply reply;
+    if (status.ok()) {
+      absl::StatusOr<SessionRegistry::Welcome> welcome =
+          registry_->Hello(request, *peer, /*local=*/false);
+      status = welcome.status();
+      if (welcome.ok()) reply = std::move(welcome->reply);
     }
+    if (!status.ok()) StatusToProto(status, reply.mutable_status());
+    WriteReply(reply, reply_bytes);
     return FinishUnary(context, absl::OkStatus());
   }
 
@@ -125,8 +164,9 @@ class GrpcServer::Service final : public Methods {
           "[stream] the metadata must hold the session's token under '",
           kSessionKey, "'; Hello gives it.")));
     }
-    std::shared_ptr<Session> session = registry_->FindByToken(
-        std::string(token->second.data(), token->second.size()), peer->user);
+    const std::string shown(token->second.data(), token->second.size());
+    std::shared_ptr<Session> session =
+        registry_->FindByToken(shown, peer->user);
     if (session == nullptr) {
       // Hello counts who gets no session. This may be one who got it and closed
       // it before the stream came here.
@@ -136,7 +176,8 @@ class GrpcServer::Service final : public Methods {
     auto life = std::make_shared<ConnectionLife>(registry_, session);
     std::shared_ptr<GrpcStream> stream =
         GrpcStream::Create(context, registry_->worker(), life);
-    registry_->Connect(session, std::make_unique<GrpcConnection>(stream, life));
+    registry_->Connect(session, shown,
+                       std::make_unique<GrpcConnection>(stream, life));
     stream->Start();
     return stream.get();
   }
@@ -153,24 +194,30 @@ class GrpcServer::Service final : public Methods {
   }
 
   grpc::ServerUnaryReactor* Goodbye(grpc::CallbackServerContext* context,
-                                    const v1::GoodbyeRequest* request,
-                                    v1::GoodbyeReply*) override {
+                                    const grpc::ByteBuffer* bytes,
+                                    grpc::ByteBuffer* reply_bytes) override {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
-    if (!peer.ok()) return FinishUnary(context, peer.status());
+    v1::GoodbyeRequest request;
+    const absl::Status good = ParseRequest(peer.status(), bytes, &request);
+    if (!good.ok()) return FinishUnary(context, good);
+    WriteReply(v1::GoodbyeReply(), reply_bytes);
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     const std::optional<absl::Status> now = registry_->Goodbye(
-        request->session_token(), peer->user, request->keep(),
-        [reactor] { reactor->Finish(grpc::Status::OK); });
+        request, peer->user, [reactor] { reactor->Finish(grpc::Status::OK); });
     if (now.has_value()) reactor->Finish(ToGrpcStatus(*now));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
-                                  const v1::StatsRequest* request,
-                                  v1::StatsReply* reply) override {
+                                  const grpc::ByteBuffer* bytes,
+                                  grpc::ByteBuffer* reply_bytes) override {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
-    if (peer.ok()) *reply = registry_->StatsFor(peer->user, *request);
-    return FinishUnary(context, peer.status());
+    v1::StatsRequest request;
+    const absl::Status status = ParseRequest(peer.status(), bytes, &request);
+    if (status.ok()) {
+      WriteReply(registry_->StatsFor(peer->user, request), reply_bytes);
+    }
+    return FinishUnary(context, status);
   }
 
  private:
@@ -188,21 +235,22 @@ class GrpcServer::Service final : public Methods {
 };
 
 // proto/admin.proto.
-class GrpcServer::AdminService final
-    : public v1::HoldfastAdmin::CallbackService {
+class GrpcServer::AdminService final : public AdminMethods {
  public:
   AdminService(SessionRegistry* registry, const Door* door)
       : registry_(registry), door_(door) {}
 
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context,
-                                const v1::AdminRequest* request,
-                                v1::AdminReply* reply) override {
+                                const grpc::ByteBuffer* bytes,
+                                grpc::ByteBuffer* reply_bytes) override {
     const absl::StatusOr<Peer> peer =
         registry_->trust()->Remote(DescribeCall(*context, *door_));
-    if (!peer.ok()) return FinishUnary(context, peer.status());
+    v1::AdminRequest request;
+    const absl::Status status = ParseRequest(peer.status(), bytes, &request);
+    if (!status.ok()) return FinishUnary(context, status);
     absl::StatusOr<v1::AdminReply> answer =
-        Administer(registry_, *peer, *request);
-    if (answer.ok()) *reply = *std::move(answer);
+        Administer(registry_, *peer, request);
+    if (answer.ok()) WriteReply(*answer, reply_bytes);
     return FinishUnary(context, answer.status());
   }
 
@@ -310,7 +358,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.RegisterService(&result->running_->service);
   builder.RegisterService(&result->running_->admin);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  grpc::ResourceQuota quota("holdfastd");
+  quota.Resize(kBufferBytes);
+  builder.SetResourceQuota(quota);
   // A second daemon on the port is a mistake to report, not to share it with.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // A peer whose machine or link died is noticed within a minute; clients may
@@ -323,7 +373,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // One connection's calls: a stream, and bulk transfers beside it.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 128);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
   result->running_->server = builder.BuildAndStart();
   if (result->running_->server == nullptr || port == 0) {
     return ListenFailure("listen", options.address);

@@ -11,6 +11,7 @@
 #include "grpcpp/support/slice.h"
 #include "proto/profile_clock.h"
 #include "server/exec/worker.h"
+#include "server/session/session.h"
 #include "server/transport/batch_decoder.h"
 
 namespace holdfast {
@@ -150,7 +151,12 @@ absl::StatusOr<std::unique_ptr<GrpcStream::Slot>> GrpcStream::ParseIncoming() {
       free_.pop_back();
     }
   }
-  if (slot == nullptr) slot = std::make_unique<Slot>();
+  if (slot == nullptr) {
+    slot = std::make_unique<Slot>();
+    if (const std::shared_ptr<Session> session = life_->session.lock()) {
+      slot->decoder.set_account(session->options().account);
+    }
+  }
   slot->bytes = incoming_.Length();
   // A small message is in one piece already.
   grpc::Slice whole;
@@ -162,9 +168,11 @@ absl::StatusOr<std::unique_ptr<GrpcStream::Slot>> GrpcStream::ParseIncoming() {
           : slot->decoder.Decode(reinterpret_cast<const char*>(whole.begin()),
                                  whole.size());
   if (slot->batch == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[grpc] a message of the stream must be a Batch. Got ",
-                     slot->bytes, " bytes that are none."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[grpc] a message of the stream must be a Batch with at "
+        "most ",
+        BatchDecoder::kMaxCommands, " commands and ", BatchDecoder::kMaxParts,
+        " parts. Got ", slot->bytes, " bytes that are none."));
   }
   return slot;
 }
@@ -263,6 +271,10 @@ absl::StatusOr<const v1::Batch*> GrpcStream::NextBatch() {
 
 int64_t GrpcStream::batch_received() const {
   return current_ == nullptr ? 0 : current_->received_ns;
+}
+
+size_t GrpcStream::batch_bytes() const {
+  return current_ == nullptr ? 0 : current_->bytes;
 }
 
 bool GrpcStream::HasBatch() const {

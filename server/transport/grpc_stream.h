@@ -55,6 +55,7 @@ class GrpcStream final : public StreamReactor {
   // ---- worker thread; see Connection
   absl::StatusOr<const v1::Batch*> NextBatch();
   int64_t batch_received() const;
+  size_t batch_bytes() const;
   bool HasBatch() const;
   size_t queued_bytes() const;
   bool Arm();
@@ -143,6 +144,7 @@ class GrpcConnection final : public Connection {
     return stream_->NextBatch();
   }
   int64_t batch_received() const override { return stream_->batch_received(); }
+  size_t batch_bytes() const override { return stream_->batch_bytes(); }
   bool HasBatch() override { return stream_->HasBatch(); }
   size_t queued_bytes() const override { return stream_->queued_bytes(); }
   bool Arm() override { return stream_->Arm(); }

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/transport/control_socket.h"
 
 namespace holdfast {
 namespace {
@@ -24,7 +25,7 @@ constexpr size_t kMaxFds = 8;
 
 bool LocalPeer::Read() {
   char bytes[kReadBytes];
-  const ssize_t n = recv(socket_->get(), bytes, sizeof(bytes), MSG_DONTWAIT);
+  const ssize_t n = ReceivePlain(socket_->get(), bytes, sizeof(bytes));
   if (n > 0) {
     parser_.Append(absl::string_view(bytes, n));
     return true;

@@ -30,7 +30,8 @@ class LocalPeer {
   const std::shared_ptr<const UniqueFd>& socket() const { return socket_; }
 
   // Takes in what has arrived, a limited amount per call. False: the peer has
-  // closed its side, or the socket is broken; what came before still counts.
+  // closed its side or sends descriptors, or the socket is broken; what came
+  // before still counts.
   bool Read();
   // The next whole request; an error when the bytes are none.
   absl::StatusOr<bool> NextRequest(v1::LocalRequest* request);

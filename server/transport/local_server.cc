@@ -12,12 +12,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "proto/convert.h"
 #include "proto/steady_time.h"
+#include "proto/version.h"
 #include "server/exec/worker.h"
 #include "server/session/admin.h"
 #include "server/session/session.h"
+#include "server/transport/control_socket.h"
 #include "server/transport/shm_connection.h"
 #include "spdlog/spdlog.h"
 
@@ -30,6 +33,12 @@ constexpr int kRequestsPerTurn = 16;
 constexpr int kAcceptsPerTurn = 64;
 // How long a reply may stay unread after its peer was told to go.
 constexpr absl::Duration kLinger = absl::Seconds(5);
+// Whose pages take so long to be made that others should not wait.
+constexpr uint64_t kLargeBlock = uint64_t{8} << 20;
+// Who connects has something to ask.
+constexpr absl::Duration kFirstRequestWithin = absl::Seconds(10);
+// Deadlines are kept as exactly as this.
+constexpr absl::Duration kDropEvery = absl::Milliseconds(250);
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
 absl::StatusOr<UniqueFd> Duplicate(int fd) {
@@ -54,11 +63,14 @@ struct LocalServer::Client {
   std::shared_ptr<ConnectionLife> life;  // after Hello
   uint32_t interest = 0;
   bool is_ready = false;   // listed in ready_
-  bool departing = false;  // a goodbye is yet to be answered
+  bool departing = false;  // a goodbye or a large block is yet to be answered
+  bool departed = false;   // its session ended by a goodbye
   // No more input: serve what is there, flush, drop.
   bool leaving = false;
   bool refused = false;  // nor is anything served
-  absl::Time deadline = absl::InfiniteFuture();
+  bool counted = false;  // in sockets_
+  bool lingers = false;  // the deadline is kLinger's
+  SteadyTime deadline = SteadyTime::Future();
 };
 
 LocalServer::LocalServer(SessionRegistry* registry, Options options)
@@ -131,9 +143,9 @@ void LocalServer::Loop() {
       it->second->is_ready = false;
       Turn(id, 0);
     }
-    if (!leaving_.empty()) DropOverdue();
+    if (!leaving_.empty() && SteadyNow() >= next_drop_) DropOverdue();
     if (SteadyNow() >= accept_again_) {
-      accept_again_ = absl::InfiniteFuture();
+      accept_again_ = SteadyTime::Future();
       epoll_event event = {};
       event.events = EPOLLIN;
       event.data.u64 = kListenerId;
@@ -145,18 +157,16 @@ void LocalServer::Loop() {
 
 int LocalServer::TimeoutMs() {
   if (!ready_.empty()) return 0;
-  absl::Time next = accept_again_;
-  for (uint64_t id : leaving_) {
-    auto it = clients_.find(id);
-    if (it != clients_.end()) next = std::min(next, it->second->deadline);
-  }
-  if (next == absl::InfiniteFuture()) return -1;
+  SteadyTime next = accept_again_;
+  if (!leaving_.empty()) next = std::min(next, next_drop_);
+  if (next == SteadyTime::Future()) return -1;
   const int64_t ms = absl::ToInt64Milliseconds(next - SteadyNow());
   return static_cast<int>(std::clamp<int64_t>(ms + 1, 0, 10000));
 }
 
 void LocalServer::DropOverdue() {
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
+  next_drop_ = now + kDropEvery;
   std::vector<uint64_t> leaving = std::move(leaving_);
   leaving_.clear();
   for (uint64_t id : leaving) {
@@ -164,21 +174,19 @@ void LocalServer::DropOverdue() {
     if (it == clients_.end()) continue;
     if (it->second->deadline <= now) {
       Drop(id);
-    } else {
+    } else if (it->second->deadline != SteadyTime::Future()) {
       leaving_.push_back(id);
     }
   }
 }
 
 void LocalServer::AnswerDeparted() {
-  for (uint64_t id : departures_->Take()) {
-    auto it = clients_.find(id);
+  for (const Departures::Answer& answer : departures_->Take()) {
+    auto it = clients_.find(answer.client);
     if (it == clients_.end()) continue;
-    v1::LocalReply reply;
-    reply.mutable_goodbye();
-    it->second->peer.Send(reply, {});
+    it->second->peer.Send(answer.reply, {});
     it->second->departing = false;
-    Turn(id, 0);
+    Turn(answer.client, 0);
   }
 }
 
@@ -212,14 +220,9 @@ void LocalServer::Admit(UniqueFd socket) {
   const uint64_t id = next_id_++;
   absl::StatusOr<Peer> identity = registry_->trust()->Local(socket.get());
   absl::Status status = identity.status();
-  if (status.ok() &&
-      static_cast<int>(clients_.size()) >= options_.max_clients) {
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("[local] the daemon serves at most ", options_.max_clients,
-                     " local clients."));
-  }
-  auto owned = std::make_unique<Client>(
-      id, std::make_shared<const UniqueFd>(std::move(socket)));
+  if (status.ok()) status = CheckRoom(identity->user.name);
+  auto owned =
+      std::make_unique<Client>(id, ShareControlSocket(std::move(socket)));
   Client* client = owned.get();
   if (identity.ok()) client->identity = *std::move(identity);
   epoll_event event = {};
@@ -229,6 +232,12 @@ void LocalServer::Admit(UniqueFd socket) {
     spdlog::warn("local: cannot watch a client: {}", strerror(errno));
     return;
   }
+  if (status.ok()) {
+    client->counted = true;
+    ++sockets_[client->identity.user.name];
+  }
+  client->deadline = SteadyNow() + kFirstRequestWithin;
+  leaving_.push_back(id);
   clients_[id] = std::move(owned);
   if (!status.ok()) {
     spdlog::warn("local: client refused: {}", status.ToString());
@@ -259,8 +268,14 @@ void LocalServer::Turn(uint64_t id, uint32_t events) {
   if (!client->peer.Flush()) return Drop(id);
   if (client->departing) return Watch(client);
   const bool more = !client->refused && client->peer.HasRequest();
-  if (client->leaving && client->peer.output_empty() && !more) return Drop(id);
-  if (client->leaving && client->deadline == absl::InfiniteFuture()) {
+  if (client->leaving && client->peer.output_empty() && !more) {
+    // The session's memory goes with the socket. Who has left may still look
+    // at it, and is not told of an end that it asked for.
+    const bool stays = client->departed && (events & EPOLLHUP) == 0;
+    return stays ? Watch(client) : Drop(id);
+  }
+  if (client->leaving && !client->lingers) {
+    client->lingers = true;
     client->deadline = SteadyNow() + kLinger;
     leaving_.push_back(id);
   }
@@ -293,6 +308,10 @@ void LocalServer::Drop(uint64_t id) {
   if (it == clients_.end()) return;
   std::unique_ptr<Client> client = std::move(it->second);
   clients_.erase(it);
+  if (client->counted) {
+    const auto sockets = sockets_.find(client->identity.user.name);
+    if (--sockets->second == 0) sockets_.erase(sockets);
+  }
   const int fd = client->peer.socket()->get();
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   // The connection may hold the socket a while longer; the peer is to see the
@@ -309,6 +328,7 @@ void LocalServer::ServeRequests(Client* client) {
     }
     absl::StatusOr<bool> next = client->peer.NextRequest(&request);
     if (next.ok() && !*next) return;
+    if (!client->lingers) client->deadline = SteadyTime::Future();
     v1::LocalReply reply;
     std::vector<UniqueFd> fds;
     absl::Status status = next.status();
@@ -317,6 +337,10 @@ void LocalServer::ServeRequests(Client* client) {
       if (!now.has_value()) return;
       reply.mutable_goodbye();
       status = *now;
+    } else if (status.ok() &&
+               request.kind_case() == v1::LocalRequest::kAllocate &&
+               AllocateAside(request.allocate(), client)) {
+      return;
     } else if (status.ok()) {
       status = Serve(request, client, &reply, &fds);
     } else {
@@ -376,11 +400,35 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
 std::optional<absl::Status> LocalServer::ServeGoodbye(
     const v1::GoodbyeRequest& request, Client* client) {
   client->departing = true;
-  std::optional<absl::Status> now = registry_->Goodbye(
-      request.session_token(), client->identity.user, request.keep(),
-      [departures = departures_, id = client->id] { departures->Add(id); });
+  std::optional<absl::Status> now =
+      registry_->Goodbye(request, client->identity.user,
+                         [departures = departures_, id = client->id] {
+                           Departures::Answer answer{id, {}};
+                           answer.reply.mutable_goodbye();
+                           departures->Add(std::move(answer));
+                         });
   if (now.has_value()) client->departing = false;
+  client->departed =
+      !request.keep() && client->session != nullptr && client->session->ended();
   return now;
+}
+
+bool LocalServer::AllocateAside(uint64_t bytes, Client* client) {
+  if (bytes < kLargeBlock || client->session == nullptr) return false;
+  client->departing = true;
+  errands_.Run(
+      client->identity.user.name, [departures = departures_, id = client->id,
+                                   bytes, session = client->session] {
+        absl::StatusOr<v1::Block> block = session->AllocateBlock(bytes);
+        Departures::Answer answer{id, {}};
+        if (block.ok()) {
+          *answer.reply.mutable_block() = *std::move(block);
+        } else {
+          StatusToProto(block.status(), answer.reply.mutable_status());
+        }
+        departures->Add(std::move(answer));
+      });
+  return true;
 }
 
 absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
@@ -394,13 +442,12 @@ absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
   // take the session over from an earlier client.
   absl::StatusOr<ShmChannel> channel = ShmChannel::Create();
   if (!channel.ok()) return channel.status();
-  for (const UniqueFd* bell : {&channel->server_bell, &channel->client_bell}) {
-    absl::StatusOr<UniqueFd> copy = Duplicate(bell->get());
-    if (!copy.ok()) return copy.status();
-    fds->push_back(*std::move(copy));
-  }
-  fds->insert(fds->begin(), std::move(channel->completion_fd));
-  fds->insert(fds->begin(), std::move(channel->submission_fd));
+  absl::StatusOr<UniqueFd> server_bell = Duplicate(channel->server_bell.get());
+  if (!server_bell.ok()) return server_bell.status();
+  fds->push_back(std::move(channel->submission_fd));
+  fds->push_back(std::move(channel->completion_fd));
+  fds->push_back(*std::move(server_bell));
+  fds->push_back(std::move(channel->client_bell_fd));
 
   absl::StatusOr<SessionRegistry::Welcome> welcome =
       registry_->Hello(request, client->identity, /*local=*/true);
@@ -408,9 +455,11 @@ absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
   client->session = welcome->session;
   client->life = std::make_shared<ConnectionLife>(registry_, client->session);
   registry_->Connect(
-      client->session,
-      std::make_unique<ShmConnection>(*std::move(channel), registry_->worker(),
-                                      client->peer.socket(), client->life));
+      client->session, welcome->reply.session_token(),
+      std::make_unique<ShmConnection>(
+          *std::move(channel), registry_->worker(), client->peer.socket(),
+          client->life,
+          absl::c_linear_search(request.features(), kFeatureParts)));
   *reply->mutable_hello() = std::move(welcome->reply);
   reply->mutable_hello()->set_inline_limit(
       std::min<uint64_t>(reply->hello().inline_limit(), kShmInlineLimit));

@@ -23,8 +23,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
+#include "proto/steady_time.h"
 #include "server/session/session_registry.h"
 #include "server/transport/departures.h"
+#include "server/transport/errands.h"
 #include "server/transport/hang_up.h"
 #include "server/transport/local_peer.h"
 #include "server/transport/socket_file.h"
@@ -58,6 +60,8 @@ class LocalServer {
   void Loop();
   void Accept();
   void Admit(UniqueFd socket);
+  // OK when the user may have one more socket.
+  absl::Status CheckRoom(const std::string& user);
   // Reads, serves and writes what can be; may drop the client.
   void Turn(uint64_t id, uint32_t events);
   void ServeRequests(Client* client);
@@ -66,7 +70,7 @@ class LocalServer {
   void PauseAccepting();
   int TimeoutMs();
   void DropOverdue();
-  // Answers those whose sessions have done what they sent.
+  // Answers those whose answers have come.
   void AnswerDeparted();
 
   // `fds` receives descriptors to pass.
@@ -75,6 +79,8 @@ class LocalServer {
   // No value: the answer comes later, and until then nothing else of theirs.
   std::optional<absl::Status> ServeGoodbye(const v1::GoodbyeRequest& request,
                                            Client* client);
+  // The same, for a block that takes its time.
+  bool AllocateAside(uint64_t bytes, Client* client);
   absl::Status ServeHello(const v1::HelloRequest& request, Client* client,
                           v1::LocalReply* reply, std::vector<UniqueFd>* fds);
   absl::Status ServeMap(uint64_t segment, Client* client, v1::LocalReply* reply,
@@ -88,13 +94,16 @@ class LocalServer {
   const std::shared_ptr<Departures> departures_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
+  Errands errands_;
 
   // The thread's.
   absl::flat_hash_map<uint64_t, std::unique_ptr<Client>> clients_;
   uint64_t next_id_ = 2;           // 0: the listener, 1: the wake-up
   std::vector<uint64_t> ready_;    // have requests left over from their turn
   std::vector<uint64_t> leaving_;  // to be dropped at a deadline at the latest
-  absl::Time accept_again_ = absl::InfiniteFuture();
+  SteadyTime next_drop_ = SteadyTime::Past();      // when to look at them
+  absl::flat_hash_map<std::string, int> sockets_;  // by user
+  SteadyTime accept_again_ = SteadyTime::Future();
 };
 
 }  // namespace holdfast

@@ -8,12 +8,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "proto/convert.h"
+#include "proto/limits.h"
 #include "server/exec/worker.h"
+#include "server/session/session.h"
 
 namespace holdfast {
 namespace {
@@ -21,13 +24,22 @@ namespace {
 // A record's capacity is kept up to here.
 constexpr size_t kKeptRecordBytes = 256 << 10;
 
-absl::StatusOr<UniqueFd> NewDoorbell() {
-  UniqueFd bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell.ok()) {
+absl::Status MakeDoorbells(ShmChannel* channel) {
+  channel->server_bell = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  int pair[2] = {-1, -1};
+  if (!channel->server_bell.ok() ||
+      socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) !=
+          0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("[local] no eventfd: ", strerror(errno), "."));
+        absl::StrCat("[local] no doorbell: ", strerror(errno), "."));
   }
-  return bell;
+  channel->client_bell = UniqueFd(pair[0]);
+  channel->client_bell_fd = UniqueFd(pair[1]);
+  if (shutdown(pair[0], SHUT_RD) != 0) {
+    return absl::InternalError(
+        absl::StrCat("[local] shutdown: ", strerror(errno), "."));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -44,18 +56,17 @@ absl::StatusOr<ShmChannel> ShmChannel::Create() {
   if (!ring.ok()) return ring.status();
   channel.completion = *std::move(ring);
   channel.completion_fd = UniqueFd(fd);
-  for (UniqueFd* bell : {&channel.server_bell, &channel.client_bell}) {
-    absl::StatusOr<UniqueFd> fresh = NewDoorbell();
-    if (!fresh.ok()) return fresh.status();
-    *bell = *std::move(fresh);
-  }
+  absl::Status bells = MakeDoorbells(&channel);
+  if (!bells.ok()) return bells;
   return channel;
 }
 
 ShmConnection::ShmConnection(ShmChannel channel, Worker* worker,
                              std::shared_ptr<const UniqueFd> control,
-                             std::shared_ptr<ConnectionLife> life)
-    : channel_(std::move(channel)),
+                             std::shared_ptr<ConnectionLife> life,
+                             bool takes_parts)
+    : takes_parts_(takes_parts),
+      channel_(std::move(channel)),
       reader_(&channel_.submission),
       writer_(&channel_.completion),
       worker_(worker),
@@ -63,6 +74,12 @@ ShmConnection::ShmConnection(ShmChannel channel, Worker* worker,
       life_(std::move(life)) {
   if (life_ != nullptr) {
     life_->connection.store(this, std::memory_order_release);
+    if (const std::shared_ptr<Session> session = life_->session.lock()) {
+      const auto& account = session->options().account;
+      decoder_.set_account(account);
+      rings_ = MemoryCharge(account);
+      rings_.AddAnyway(kSubmissionRingBytes + kCompletionRingBytes);
+    }
   }
   if (worker_ != nullptr) worker_->Watch(channel_.server_bell.get());
 }
@@ -89,9 +106,10 @@ absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {
   if (reader_.ProducerWaits()) RingClient();
   const v1::Batch* batch = decoder_.Decode(record_.data(), record_.size());
   if (ABSL_PREDICT_FALSE(batch == nullptr)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[ring] a record must be a Batch message. Got ",
-                     record_.size(), " bytes that are none."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[ring] a record must be a Batch message with at most ",
+        BatchDecoder::kMaxCommands, " commands and ", BatchDecoder::kMaxParts,
+        " parts. Got ", record_.size(), " bytes that are none."));
   }
   // The batch has copies of its strings, so the record may go.
   if (ABSL_PREDICT_FALSE(record_.capacity() > kKeptRecordBytes)) {
@@ -112,8 +130,26 @@ bool ShmConnection::Send(const v1::Event& event) {
   if (ABSL_PREDICT_TRUE(size <= MaxRecord(channel_.completion.capacity()))) {
     return Write(event, size);
   }
-  // Unreachable while the session keeps the inline limit we announce; the
-  // reader must get an answer all the same.
+  return takes_parts_ ? WriteParts(event) : WriteRefusal(event);
+}
+
+bool ShmConnection::WriteParts(const v1::Event& event) {
+  // A part that finds no room is tried again, with those behind it.
+  if (whole_.empty()) whole_ = event.SerializeAsString();
+  v1::Event record;
+  while (whole_sent_ < whole_.size()) {
+    const size_t size = std::min(kEventPartBytes, whole_.size() - whole_sent_);
+    record.mutable_part()->set_data(whole_.data() + whole_sent_, size);
+    record.mutable_part()->set_last(whole_sent_ + size == whole_.size());
+    if (!Write(record, record.ByteSizeLong())) return false;
+    whole_sent_ += size;
+  }
+  std::string().swap(whole_);
+  whole_sent_ = 0;
+  return true;
+}
+
+bool ShmConnection::WriteRefusal(const v1::Event& event) {
   v1::Event answer;
   answer.set_sequence(event.sequence());
   answer.set_acknowledged_batch(event.acknowledged_batch());
@@ -153,9 +189,11 @@ bool ShmConnection::Write(const v1::Event& event, size_t size) {
 }
 
 void ShmConnection::RingClient() {
+  // As many bytes as clients take at a time. It fails where rings wait that the
+  // client has not heard, so that it will wake anyhow.
   const uint64_t one = 1;
-  // Fails only when the client lets the counter run full: its own loss.
-  while (write(channel_.client_bell.get(), &one, sizeof(one)) < 0 &&
+  while (send(channel_.client_bell.get(), &one, sizeof(one),
+              MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
          errno == EINTR) {
   }
 }

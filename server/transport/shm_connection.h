@@ -36,13 +36,23 @@ inline constexpr uint64_t kShmInlineLimit =
     MaxRecord(kCompletionRingBytes) - 4096;
 
 // What both ends share: the mapped rings and the descriptors to pass.
+//
+// Whether a descriptor blocks is the open file's, which a passed descriptor
+// shares: the client can change it at any time. So nothing here reads or writes
+// one that the client has, but by calls that are told not to wait:
+// - the server's bell is only ever watched (edge by edge, Worker::Watch);
+// - the client's bell is one end of a pair of datagram sockets, whose other end
+//   nobody else has, sends with MSG_DONTWAIT and receives nothing: what a
+//   client sends there, descriptors of its own among it, would be ours to
+//   close.
 struct ShmChannel {
   RingMemory submission;
   RingMemory completion;
-  UniqueFd submission_fd;  // only to pass on
-  UniqueFd completion_fd;  // only to pass on
-  UniqueFd server_bell;    // eventfd: the client rings it
-  UniqueFd client_bell;    // eventfd: we ring it
+  UniqueFd submission_fd;   // only to pass on
+  UniqueFd completion_fd;   // only to pass on
+  UniqueFd server_bell;     // eventfd: the client rings it
+  UniqueFd client_bell;     // socket: we ring it
+  UniqueFd client_bell_fd;  // its other end, only to pass on
 
   static absl::StatusOr<ShmChannel> Create();
 };
@@ -52,10 +62,10 @@ class ShmConnection final : public Connection {
   // `control` is the client's socket, shared with the local server's thread;
   // Close shuts its reading side down, which that thread sees as a hang-up.
   // `worker` (may be null in tests) watches the server's doorbell. Sets
-  // life->connection.
+  // life->connection. `takes_parts`: the client reads Event.part.
   ShmConnection(ShmChannel channel, Worker* worker,
                 std::shared_ptr<const UniqueFd> control,
-                std::shared_ptr<ConnectionLife> life);
+                std::shared_ptr<ConnectionLife> life, bool takes_parts = false);
   ~ShmConnection() override;
 
   absl::string_view transport() const override { return "shm"; }
@@ -72,8 +82,12 @@ class ShmConnection final : public Connection {
 
  private:
   bool Write(const v1::Event& event, size_t size);
+  // An event that is too large for a record: false as Send.
+  bool WriteParts(const v1::Event& event);
+  bool WriteRefusal(const v1::Event& event);
   void RingClient();
 
+  const bool takes_parts_;
   ShmChannel channel_;
   RingReader reader_;
   RingWriter writer_;
@@ -81,9 +95,12 @@ class ShmConnection final : public Connection {
   const std::shared_ptr<const UniqueFd> control_;
   const std::shared_ptr<ConnectionLife> life_;
 
+  MemoryCharge rings_;
   std::string record_;  // its capacity is kept
   BatchDecoder decoder_;
   std::string event_bytes_;
+  std::string whole_;  // the event whose parts are being written
+  size_t whole_sent_ = 0;
   uint32_t refused_ = 0;  // size of the last event, if it found no room
   bool closed_ = false;
 };

@@ -30,7 +30,7 @@ class ShmConnectionTest : public testing::Test {
     ASSERT_TRUE(channel.ok()) << channel.status();
     submission_ = *RingMemory::Map(channel->submission_fd.get());
     completion_ = *RingMemory::Map(channel->completion_fd.get());
-    client_bell_ = channel->client_bell.get();
+    client_bell_ = channel->client_bell_fd.get();
     writer_ = std::make_unique<RingWriter>(&submission_);
     reader_ = std::make_unique<RingReader>(&completion_);
     connection_ = std::make_unique<ShmConnection>(*std::move(channel), nullptr,

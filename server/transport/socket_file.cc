@@ -68,7 +68,7 @@ absl::StatusOr<UniqueFd> OpenFolder(const std::string& folder) {
 
 // Two daemons that start at once take turns; the lock goes with `folder`.
 absl::Status Lock(const UniqueFd& folder, const std::string& path) {
-  const absl::Time deadline = SteadyNow() + absl::Seconds(5);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(5);
   while (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return Errno("cannot lock the folder of", path);

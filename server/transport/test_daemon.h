@@ -85,7 +85,7 @@ class TestDaemon {
 // True as soon as `condition` is; false after `at_most`.
 inline bool WaitFor(const std::function<bool()>& condition,
                     absl::Duration at_most = absl::Seconds(60)) {
-  const absl::Time end = SteadyNow() + at_most;
+  const SteadyTime end = SteadyNow() + at_most;
   while (!condition()) {
     if (SteadyNow() > end) return false;
     absl::SleepFor(absl::Milliseconds(1));

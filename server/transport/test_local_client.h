@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "proto/holdfast.pb.h"
 #include "proto/shm_ring.h"
+#include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/transport/framing.h"
 #include "server/transport/unique_fd.h"
@@ -107,12 +108,14 @@ class TestLocalClient {
 
   RingMemory* submission() { return submission_.get(); }
   RingReader* reader() { return reader_.get(); }
+  int server_bell() const { return server_bell_.get(); }
+  int client_bell() const { return client_bell_.get(); }
 
   // Writes any bytes as a record and rings.
   bool Submit(absl::string_view record) {
-    const absl::Time end = absl::Now() + absl::Seconds(60);
+    const SteadyTime end = SteadyNow() + absl::Seconds(60);
     while (!writer_->TryWrite(record.data(), record.size())) {
-      if (absl::Now() > end) return false;
+      if (SteadyNow() > end) return false;
       absl::SleepFor(absl::Microseconds(50));
     }
     if (writer_->ConsumerWaits()) RingServer();
@@ -132,9 +135,9 @@ class TestLocalClient {
   }
   // Polls for the next event; false after a minute.
   bool NextEvent(v1::Event* event) {
-    const absl::Time end = absl::Now() + absl::Seconds(60);
+    const SteadyTime end = SteadyNow() + absl::Seconds(60);
     std::string record;
-    while (absl::Now() < end) {
+    while (SteadyNow() < end) {
       if (*reader_->TryRead(&record)) {
         if (reader_->ProducerWaits()) RingServer();
         return event->ParseFromString(record);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <utility>
@@ -32,9 +33,15 @@ using File = std::unique_ptr<FILE, decltype(&fclose)>;
 absl::StatusOr<File> Open(const std::string& path, absl::string_view flag) {
   File file(fopen(path.c_str(), "re"), fclose);
   if (file == nullptr) {
+    const int error = errno;
+    const std::string cure =
+        error == EACCES
+            ? absl::StrCat(" Let the daemon's group read it: chgrp ", getegid(),
+                           " ", path, " && chmod 640 ", path, ".")
+            : "";
     return absl::InvalidArgumentError(
         absl::StrCat("[tls] --", flag, " must name a file in PEM format. Got '",
-                     path, "': ", strerror(errno), "."));
+                     path, "': ", strerror(error), ".", cure));
   }
   return file;
 }

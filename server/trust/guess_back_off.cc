@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "proto/steady_time.h"
+
 namespace holdfast {
 
-absl::Duration GuessBackOff::Wait(const std::string& origin, absl::Time now) {
+absl::Duration GuessBackOff::Wait(const std::string& origin, SteadyTime now) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(origin);
   if (found == entries_.end()) return absl::ZeroDuration();
@@ -14,7 +16,7 @@ absl::Duration GuessBackOff::Wait(const std::string& origin, absl::Time now) {
   return std::clamp(found->second.until - now, absl::ZeroDuration(), kLongest);
 }
 
-void GuessBackOff::Mistake(const std::string& origin, absl::Time now) {
+void GuessBackOff::Mistake(const std::string& origin, SteadyTime now) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (entries_.size() >= kMaxOrigins && !entries_.contains(origin)) Trim(now);
   Entry& entry = entries_[origin];
@@ -26,8 +28,8 @@ void GuessBackOff::Mistake(const std::string& origin, absl::Time now) {
   entry.until = now + std::min(kFirst * (1 << doublings), kLongest);
 }
 
-void GuessBackOff::Trim(absl::Time now) {
-  absl::Time oldest = absl::InfiniteFuture();
+void GuessBackOff::Trim(SteadyTime now) {
+  SteadyTime oldest = SteadyTime::Future();
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto next = std::next(it);
     if (now - it->second.latest > kForget) {

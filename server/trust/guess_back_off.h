@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 
@@ -26,18 +27,18 @@ class GuessBackOff {
   static constexpr size_t kMaxOrigins = 10000;
 
   // How long the origin still has to wait; zero: its next try is looked at.
-  absl::Duration Wait(const std::string& origin, absl::Time now);
-  void Mistake(const std::string& origin, absl::Time now);
+  absl::Duration Wait(const std::string& origin, SteadyTime now);
+  void Mistake(const std::string& origin, SteadyTime now);
   size_t origins();
 
  private:
   struct Entry {
     int mistakes = 0;
-    absl::Time until = absl::InfinitePast();
-    absl::Time latest = absl::InfinitePast();
+    SteadyTime until = SteadyTime::Past();
+    SteadyTime latest = SteadyTime::Past();
   };
   // Makes room: what is over, else the oldest. REQUIRES: mutex_ held.
-  void Trim(absl::Time now);
+  void Trim(SteadyTime now);
 
   std::mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_;

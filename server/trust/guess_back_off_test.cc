@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/steady_time.h"
 
 namespace holdfast {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1000000);
+const SteadyTime kStart = SteadyTime() + absl::Seconds(1000000);
 
 TEST(GuessBackOffTest, DoublesAfterAFewMistakes) {
   GuessBackOff guesses;
@@ -18,7 +19,7 @@ TEST(GuessBackOffTest, DoublesAfterAFewMistakes) {
     guesses.Mistake("a", kStart);
     EXPECT_EQ(guesses.Wait("a", kStart), absl::ZeroDuration()) << i;
   }
-  absl::Time now = kStart;
+  SteadyTime now = kStart;
   for (int seconds : {1, 2, 4, 8, 16, 32, 60, 60}) {
     guesses.Mistake("a", now);
     EXPECT_EQ(guesses.Wait("a", now), absl::Seconds(seconds));
@@ -33,7 +34,7 @@ TEST(GuessBackOffTest, ForgetsAndSurvivesClocks) {
   for (int i = 0; i < 30; ++i) guesses.Mistake("a", kStart);
   // The clock is set back by a day.
   EXPECT_EQ(guesses.Wait("a", kStart - absl::Hours(24)), absl::Minutes(1));
-  const absl::Time later = kStart + GuessBackOff::kForget + absl::Seconds(1);
+  const SteadyTime later = kStart + GuessBackOff::kForget + absl::Seconds(1);
   guesses.Mistake("a", later);
   EXPECT_EQ(guesses.Wait("a", later), absl::ZeroDuration());
 }

@@ -104,11 +104,11 @@ std::optional<uid_t> OwnerOfSocket(const PeerAddress& own,
 std::string UserName(uid_t uid) {
   struct Known {
     std::string name;
-    absl::Time until;
+    SteadyTime until;
   };
   static std::mutex mutex;
   static auto* const names = new std::map<uid_t, Known>;
-  const absl::Time now = SteadyNow();
+  const SteadyTime now = SteadyNow();
   {
     std::lock_guard<std::mutex> lock(mutex);
     const auto found = names->find(uid);

@@ -29,12 +29,15 @@ constexpr size_t kMaxUserBytes = 256;
 
 absl::Status CannotRead(const std::string& path) {
   const int error = errno;
-  return absl::Status(
-      absl::ErrnoToStatusCode(error),
-      absl::StrCat("[token] the token file ", path,
-                   " must be readable by the daemon (holdfast token create "
-                   "USER makes it). Got: ",
-                   strerror(error), "."));
+  // The two mistakes have two cures: no file yet, and another user's file.
+  const std::string cure =
+      error == EACCES
+          ? absl::StrCat("chgrp ", getegid(), " ", path, " && chmod 640 ", path)
+          : "holdfast token create USER makes it";
+  return absl::Status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat("[token] the token file ", path,
+                                   " must be readable by the daemon (", cure,
+                                   "). Got: ", strerror(error), "."));
 }
 
 absl::Status BadLine(const std::string& path, int number,

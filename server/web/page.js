@@ -5,20 +5,21 @@
 // and shows it. Names that clients chose are only ever put in as text.
 "use strict";
 
-const MIB = 2 ** 20;
+// `smooth`: seconds that a point is the mean of.
 const LINES = {
   memory: [
-    { label: "in use", column: "bytes_in_use", scale: 1 / MIB, color: "#2e86c1" },
-    { label: "cached", column: "bytes_cached", scale: 1 / MIB, color: "#aeb6bf" },
+    { label: "in use", column: "bytes_in_use", color: "--blue" },
+    { label: "cached", column: "bytes_cached", color: "--grey" },
   ],
   throughput: [
-    { label: "ops/s", column: "ops_per_second", scale: 1, color: "#239b56" },
+    { label: "ops/s", column: "ops_per_second", color: "--green", smooth: 5 },
   ],
-  queue: [
-    { label: "KiB", column: "queued_bytes", scale: 1 / 1024, color: "#ca6f1e" },
-  ],
-  device: [{ label: "%", column: "busy", scale: 100, color: "#7d3c98" }],
+  queue: [{ label: "waiting", column: "queued_bytes", color: "--orange" }],
+  device: [{ label: "%", column: "busy", scale: 100, color: "--purple", smooth: 5 }],
 };
+const BYTES = ["memory", "queue"];
+const LEAST_SECONDS = 60;
+const MOST_SECONDS = 600;
 
 const byId = (id) => document.getElementById(id);
 
@@ -40,15 +41,34 @@ function duration(seconds) {
   return minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
 }
 
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+// What the charts take from page.css, which differs in the dark.
+function paint(charts) {
+  for (const [id, chart] of Object.entries(charts)) {
+    LINES[id].forEach((line, i) => {
+      const set = chart.data.datasets[i];
+      set.borderColor = set.backgroundColor = color(line.color);
+    });
+    for (const axis of Object.values(chart.options.scales)) {
+      axis.ticks.color = color("--text");
+      axis.grid = { color: color("--faint") };
+    }
+    chart.options.plugins.legend.labels = { color: color("--text") };
+    chart.update();
+  }
+}
+
 function makeChart(id) {
+  const bytes = BYTES.includes(id);
   return new Chart(byId(id), {
     type: "line",
     data: {
       datasets: LINES[id].map((line) => ({
         label: line.label,
-        borderColor: line.color,
-        backgroundColor: line.color,
         borderWidth: 1.5,
+        // In use and cached are parts of one whole.
+        fill: id === "memory" ? "stack" : false,
         pointRadius: 0,
         data: [],
       })),
@@ -58,41 +78,82 @@ function makeChart(id) {
       maintainAspectRatio: false,
       parsing: false,
       interaction: { intersect: false, mode: "nearest", axis: "x" },
-      plugins: { legend: { display: LINES[id].length > 1 } },
+      plugins: {
+        legend: { display: LINES[id].length > 1 },
+        tooltip: bytes
+          ? { callbacks: { label: (at) => `${at.dataset.label} ${size(at.parsed.y)}` } }
+          : {},
+      },
       scales: {
         x: {
           type: "linear",
-          min: -600,
           max: 0,
-          ticks: { stepSize: 120, callback: (s) => (s ? `${s / 60} min` : "now") },
+          ticks: {
+            callback: (s) => (s % 60 ? `${s} s` : s ? `${s / 60} min` : "now"),
+          },
         },
-        y: { min: 0, suggestedMax: id === "device" ? 100 : undefined },
+        y: {
+          min: 0,
+          stacked: id === "memory",
+          suggestedMax: id === "device" ? 100 : undefined,
+          ticks: bytes ? { callback: (value) => size(value) } : {},
+        },
       },
     },
+  });
+}
+
+// Each value the mean of those up to `seconds` before it.
+function smoothed(values, ages, seconds) {
+  let first = 0;
+  let sum = 0;
+  return values.map((value, i) => {
+    sum += value;
+    while (ages[i] - ages[first] >= seconds) sum -= values[first++];
+    return sum / (i - first + 1);
   });
 }
 
 function updateCharts(charts, history) {
   const now = history.uptime_seconds.at(-1);
   const ages = history.uptime_seconds.map((uptime) => uptime - now);
+  const shown = Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, -ages[0]));
   for (const [id, chart] of Object.entries(charts)) {
     LINES[id].forEach((line, i) => {
-      chart.data.datasets[i].data = history[line.column].map((value, j) => ({
+      const values = smoothed(history[line.column], ages, line.smooth ?? 0.5);
+      chart.data.datasets[i].data = values.map((value, j) => ({
         x: ages[j],
-        y: value * line.scale,
+        y: value * (line.scale ?? 1),
       }));
     });
+    const axis = chart.options.scales.x;
+    axis.min = -shown;
+    axis.ticks.stepSize = shown > 300 ? 120 : shown > 120 ? 60 : 20;
     chart.update();
   }
 }
 
-function fill(table, rows) {
-  const body = byId(table).tBodies[0];
-  body.replaceChildren(
+// The head says which columns are numbers.
+function fill(table, rows, nothing) {
+  const whole = byId(table);
+  const heads = [...whole.tHead.rows[0].cells];
+  // Beneath the rows: it is none of them.
+  whole.deleteTFoot();
+  if (!rows.length) {
+    const cell = whole.createTFoot().insertRow().insertCell();
+    cell.colSpan = heads.length;
+    cell.className = "nothing";
+    cell.textContent = nothing;
+  }
+  whole.tBodies[0].replaceChildren(
     ...rows.map(({ cells, away }) => {
       const row = document.createElement("tr");
       if (away) row.className = "away";
-      for (const cell of cells) row.insertCell().textContent = cell;
+      cells.forEach((text, i) => {
+        const cell = row.insertCell();
+        cell.textContent = text;
+        cell.className = heads[i].textContent === "Trace" ? "trace" : heads[i].className;
+      });
       return row;
     }),
   );
@@ -107,22 +168,27 @@ function show(status, charts) {
   byId("rate").textContent = Math.round(last("ops_per_second")).toLocaleString("en");
   byId("busy").textContent = `${Math.round(100 * last("busy"))} %`;
   byId("queued").textContent = size(last("queued_bytes"));
+  const small = status.visible_count - status.sessions.length;
+  const others = status.session_count - status.visible_count;
   fill(
     "sessions",
     status.sessions.map((s) => ({
       away: !s.connected,
       cells: [
-        s.id, s.user || "–", s.name || "–", s.client, s.connected ? s.transport : "(away)", s.tensors,
+        s.id, s.user || "–", s.name || "–", s.client,
+        s.connected ? s.transport : "disconnected", s.tensors,
         size(s.bytes_in_use), size(s.bytes_cached), size(s.queued_bytes),
         s.ops.toLocaleString("en"), `${s.device_seconds.toFixed(1)} s`, s.trace_id,
       ],
     })),
+    others ? "no session of yours" : "no sessions",
   );
-  const small = status.visible_count - status.sessions.length;
-  const others = status.session_count - status.visible_count;
   byId("more").textContent = [
     small > 0 ? `and ${small} more with less memory` : "",
-    others > 0 ? `${others} of users other than ${status.viewer || "nobody"}` : "",
+    others > 0
+      ? `${others} of other users` +
+        (status.viewer ? ` (you are ${status.viewer})` : ": enter a token to see yours")
+      : "",
   ].filter(Boolean).join("; ");
   byId("identify").hidden = others === 0;
   fill(
@@ -130,6 +196,7 @@ function show(status, charts) {
     status.ops.map((op) => ({
       cells: [op.name, op.calls.toLocaleString("en"), op.failures, op.seconds.toFixed(3)],
     })),
+    "nothing was executed yet",
   );
   if (status.history.uptime_seconds.length) updateCharts(charts, status.history);
 }
@@ -163,4 +230,7 @@ byId("identify").addEventListener("submit", (event) => {
   if (token) sessionStorage.setItem("token", token);
 });
 
-refresh(Object.fromEntries(Object.keys(LINES).map((id) => [id, makeChart(id)])));
+const charts = Object.fromEntries(Object.keys(LINES).map((id) => [id, makeChart(id)]));
+paint(charts);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint(charts));
+refresh(charts);

@@ -4,6 +4,8 @@
 
 cuts   a program trains through a proxy that cuts its connection at random; its
        weights must end bit-identical to an undisturbed run's
+bulk   a program reads and uploads tensors of a megabyte and more through such a proxy
+       and compares each
 kills  clients of both transports are killed while they submit; no byte and no
        descriptor of theirs may stay, and a bystander must not stall
 """
@@ -65,6 +67,40 @@ def run_cuts(daemon, cuts, seed=0):
         "identical": cut == undisturbed,
         "seconds": round(time.monotonic() - start, 1),
         "undisturbed_seconds": round(quiet, 1),
+    }
+
+
+TRANSFER = """
+import numpy as np
+import holdfast as torch
+base = np.arange({elements}, dtype=np.float32)
+x = torch.from_numpy(base.copy())
+for i in range({rounds}):
+    a = base + i
+    if i % 2:
+        y = x + i
+    else:
+        y = torch.from_numpy(a)
+    assert np.array_equal(y.numpy(), a), i
+print("equal")
+"""
+
+
+def run_bulk(daemon, cuts, seed=0, elements=300_000):
+    """Large reads and uploads, cut at every place of them; returns figures."""
+    every = 4 * elements  # about each second transfer is cut
+    proxy = ChaosProxy(daemon.listen, seed, every, cuts, every_down=every)
+    start = time.monotonic()
+    code = TRANSFER.format(elements=elements, rounds=2 * cuts)
+    try:
+        out = run_client(code, proxy.address, timeout=3600)
+    finally:
+        proxy.close()
+    return {
+        "cuts": proxy.cuts,
+        "events": dict(proxy.events),
+        "identical": out.strip() == "equal",
+        "seconds": round(time.monotonic() - start, 1),
     }
 
 
@@ -184,6 +220,7 @@ def run_kills(daemon, kills, seed=0, sessions=True):
 def main():
     parser = argparse.ArgumentParser(prog="./dev chaos", description=__doc__)
     parser.add_argument("--cuts", type=int, default=1000)
+    parser.add_argument("--bulk", type=int, default=200, help="cuts of transfers")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     args = parser.parse_args()
@@ -195,6 +232,10 @@ def main():
             figures = run_cuts(daemon, args.cuts, args.seed)
             print("cuts:", json.dumps(figures, indent=2), flush=True)
             failed |= not figures["identical"] or figures["cuts"] < args.cuts
+        if args.bulk:
+            figures = run_bulk(daemon, args.bulk, args.seed)
+            print("bulk:", json.dumps(figures, indent=2), flush=True)
+            failed |= not figures["identical"] or figures["cuts"] < args.bulk
         if args.kills:
             figures = run_kills(daemon, args.kills, args.seed)
             print("kills:", json.dumps(figures, indent=2), flush=True)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A TCP proxy that does to connections what networks do, at random.
 
-After a random number of bytes from the client one of these happens:
+After a random number of bytes from the client (or from the server, where large
+results are on their way) one of these happens:
 
 reset      both sides get a reset; part of what was on its way still arrives
 half-open  nothing passes any more and nobody is told, for a while; then a reset
@@ -23,13 +24,15 @@ class ChaosProxy:
     """Forwards 127.0.0.1:port to `target` until `cuts` connections were cut.
 
     every: bytes from the client between two events, on average. A stall is no cut.
+    every_down: bytes from the server between two cuts, on average; None: no such cut.
     """
 
-    def __init__(self, target, seed=0, every=8_000, cuts=None):
+    def __init__(self, target, seed=0, every=8_000, cuts=None, every_down=None):
         host, port = target.rsplit(":", 1)
         self._target = (host, int(port))
         self._random = random.Random(seed)
         self._every = every
+        self._every_down = every_down
         self._left = cuts
         self.events = collections.Counter()
         self._lock = threading.Lock()
@@ -100,8 +103,16 @@ class ChaosProxy:
         self._drop(pair)
 
     def _downstream(self, pair):
+        after = float("inf")
+        if self._every_down is not None:
+            with self._lock:
+                after = self._random.expovariate(1 / self._every_down)
         while data := pair.receive(pair.server):
             pair.wait()
+            after -= len(data)
+            if after <= 0 and self._claim("reset"):
+                # Gone, though the server's system has taken it.
+                break
             if not pair.dark:
                 pair.send(pair.client, data)
         if not pair.dark:

@@ -181,9 +181,8 @@ class Soak:
         deadline = time.monotonic() + 75  # longer than any grace period here
         names = {f"soak-{name}" for name in self.values}
         while True:
-            left = sorted(self.daemon.stats()["sessions"], key=lambda s: s["id"])
-            # The newest one is that of who asks.
-            strangers = [s for s in left[:-1] if s["name"] not in names]
+            left = self.daemon.stats()["sessions"]
+            strangers = [s for s in left if s["name"] not in names]
             if not strangers:
                 return
             if time.monotonic() > deadline:

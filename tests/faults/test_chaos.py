@@ -16,3 +16,9 @@ def test_killed_clients_leave_nothing(daemon):
     figures = chaos.run_kills(daemon, kills=40, seed=1, sessions=False)
     assert not figures["leaked"], figures
     assert figures["bystander_reads"] > 50, figures
+
+
+def test_cuts_around_large_transfers_lose_none(daemon):
+    figures = chaos.run_bulk(daemon, cuts=40, seed=1)
+    assert figures["identical"], figures
+    assert figures["cuts"] >= 40, figures

@@ -115,7 +115,7 @@ def test_gone_for_good_is_an_error_in_bounded_time(daemon):
     proxy = Proxy(daemon.listen)
     code = f"""
 import time, holdfast
-holdfast.connect("{proxy.address}", timeout=10)
+holdfast.connect("{proxy.address}", reconnect_timeout=5)
 a = holdfast.ones(3)
 a.sum().item()
 print("ready", flush=True)

@@ -11,7 +11,7 @@ from programs import start_client
 
 WAIT_THEN_USE = """
 import time, holdfast
-holdfast.connect({address!r}, timeout=10)
+holdfast.connect({address!r}, reconnect_timeout=5)
 a = holdfast.ones(3)
 a.sum().item()
 print("ready", flush=True)
@@ -46,7 +46,7 @@ def test_client_that_waits_is_woken(start_daemon, transport):
     address = daemon.address(transport)
     code = f"""
 import holdfast
-holdfast.connect({address!r}, timeout=10)
+holdfast.connect({address!r}, reconnect_timeout=5)
 a = holdfast.rand(1500, 1500).double()  # float64: slow on purpose
 print("ready", flush=True)
 try:

@@ -79,7 +79,7 @@ def test_limit_hits_are_one_line(logged):
     lines = [e for e in events("ended") if e["trace_id"] == trace_id]
     hits = [line for line in lines if line["event"] == "limit hit"]
     assert len(hits) == 1, lines
-    assert hits[0]["level"] == "warning" and hits[0]["refused"] == "1"
+    assert hits[0]["level"] == "warning" and hits[0]["refused"] == 1
     assert "limit" in hits[0]["reason"]
 
 

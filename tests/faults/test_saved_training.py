@@ -53,7 +53,7 @@ print(digest.hexdigest(), flush=True)
 
 
 def connected(daemon):
-    """Of the training's session; who asks has one, too."""
+    """Of the training's session."""
     sessions = daemon.stats()["sessions"]
     return [s["connected"] for s in sessions if s["name"] == "nine"]
 

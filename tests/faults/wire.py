@@ -118,6 +118,18 @@ class Rings:
     def ring(self):
         os.write(self.bell, struct.pack("<Q", 1))
 
+    def taken(self):
+        """Whether the daemon has read all that was written."""
+        return struct.unpack_from("<Q", self.submission, self.HEAD)[0] == self.tail
+
+    def ended(self):
+        """Why the daemon ended the session; None while it goes on."""
+        self.seen = [*getattr(self, "seen", ()), *self.events()]
+        for event in self.seen:
+            if event.HasField("session_error"):
+                return event.session_error
+        return None
+
     def events(self):
         """Those that have come, in order."""
         ring, capacity = self.completion, len(self.completion) - self.DATA

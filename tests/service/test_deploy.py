@@ -255,7 +255,8 @@ def test_slurm_job_has_a_daemon_of_its_own(job):
             assert session.transport == "shm"
             assert holdfast.ones(3).sum().item() == 3
         # A second prolog for the same job changes nothing.
-        assert run(DEPLOY / "slurm/prolog.sh", env=job).returncode != 0
+        assert run(DEPLOY / "slurm/prolog.sh", env=job).returncode == 0
+        assert int((folder / "pid").read_text()) == pid
     finally:
         ended = run(DEPLOY / "slurm/epilog.sh", env=job)
     assert ended.returncode == 0, ended.stderr
@@ -277,7 +278,7 @@ def test_slurm_prolog_says_why_no_daemon_started(job):
     result = run(
         DEPLOY / "slurm/prolog.sh", env={**job, "HOLDFAST_DAEMON": "/nowhere/holdfastd"}
     )
-    assert result.returncode == 1
+    assert result.returncode == 0, "Slurm would drain the node"
     assert "4711" in result.stderr and "/nowhere/holdfastd" in result.stderr
 
 

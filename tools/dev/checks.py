@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev check: what CI demands of the sources, before any test runs."""
+"""./dev check: what CI demands of the sources, before any test runs, and of the
+symbols of the binaries, where there are any."""
 
 import subprocess
 import sys
 
-from workspace import ROOT, Failure, capture, say
+from workspace import ROOT, Failure, capture, daemon, fake_plugin, plugin, say
 
 CPP = (".cc", ".h", ".cu", ".cuh")
 
@@ -31,6 +32,10 @@ def main(args):
         ("layers", [sys.executable, "tools/check_layers.py"], files),
         ("sizes", [sys.executable, "tools/check_sizes.py"], files),
     ]
+    if daemon().exists():
+        libraries = [str(path) for path in (fake_plugin(), plugin()) if path.exists()]
+        symbols = [sys.executable, "tools/check_symbols.py", str(daemon())]
+        checks.append(("symbols as last built", symbols, libraries))
     # All of them run, so that one round of mending is enough.
     failed = [name for name, command, over in checks if not passes(name, command, over)]
     if failed:

@@ -48,6 +48,8 @@ set -e
 if [ "$1" = configure ]; then
   adduser --quiet --system --group --no-create-home --home /var/lib/holdfast \\
     --gecos Holdfast holdfast
+  # Tokens and keys: root writes them, the daemon's group reads them.
+  install -d -o root -g holdfast -m 0750 /etc/holdfast
   deb-systemd-helper enable holdfastd.service >/dev/null || true
   if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
@@ -73,6 +75,8 @@ set -e
 if [ "$1" = purge ]; then
   deb-systemd-helper purge holdfastd.service >/dev/null 2>&1 || true
   rm -rf /var/lib/holdfast
+  # Tokens and keys that an admin put there stay.
+  rmdir --ignore-fail-on-non-empty /etc/holdfast 2>/dev/null || true
 fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 """
@@ -127,9 +131,13 @@ def make_server(cuda):
     put(deploy / "systemd/holdfastd.default", tree / "etc/default", name="holdfastd")
     for name in ("prometheus", "grafana", "slurm", "tls"):
         shutil.copytree(deploy / name, tree / "usr/share/holdfast" / name)
+    put(deploy / "logrotate/holdfastd", tree / "etc/logrotate.d")
     put(ROOT / "docs/operating.md", tree / "usr/share/doc" / SERVER)
+    put(ROOT / "proto/config.proto", tree / "usr/share/doc" / SERVER)
     write_scripts(tree, postinst=POSTINST, prerm=PRERM, postrm=POSTRM)
-    (tree / "DEBIAN/conffiles").write_text("/etc/default/holdfastd\n")
+    (tree / "DEBIAN/conffiles").write_text(
+        "/etc/default/holdfastd\n/etc/logrotate.d/holdfastd\n"
+    )
     return pack(tree, SERVER, SERVER_DEPENDS, "", SERVER_SUMMARY, origins)
 
 

@@ -28,6 +28,8 @@ Summary: Tensors that outlive your notebook: a PyTorch-like client of holdfastd
 License: Apache-2.0
 Requires-Python: >=3.11
 Requires-Dist: numpy
+Provides-Extra: top
+Requires-Dist: rich; extra == "top"
 """
 SERVER_METADATA = """\
 Metadata-Version: 2.1

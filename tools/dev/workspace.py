@@ -81,6 +81,10 @@ def plugin(config=None):
     return bazel_bin(config) / "kernels/cuda/libholdfast_cuda.so"
 
 
+def fake_plugin(config=None):
+    return bazel_bin(config) / "server/libholdfast_fake.so"
+
+
 def python_env(config=None):
     """Environment in which `import holdfast` finds the tree's own build."""
     env = dict(os.environ)

@@ -4,6 +4,8 @@
 import check_layers
 import pytest
 
+TABLE = check_layers.read_table()
+
 
 @pytest.fixture
 def includes(tmp_path, monkeypatch):
@@ -18,6 +20,31 @@ def includes(tmp_path, monkeypatch):
         return [name for _, name, _ in check_layers.violations(path, table)]
 
     return find
+
+
+@pytest.fixture
+def misplaced(tmp_path, monkeypatch):
+    """Returns the lines that the check finds outside of a folder's namespace."""
+    monkeypatch.chdir(tmp_path)
+
+    def find(path, text):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return [line for _, line in check_layers.misplaced(path, TABLE)]
+
+    return find
+
+
+def test_families_of_kernels_have_namespaces(misplaced):
+    assert misplaced("kernels/cpu/a.cc", "namespace holdfast {\n\nvoid F();\n") == [
+        "void F();"
+    ]
+    nested = "namespace holdfast {\nclass D;  // d.h\nnamespace cuda {\nint x;\n"
+    assert not misplaced("kernels/cuda/a.h", nested)
+    assert misplaced("kernels/cpu/a.h", nested)
+    assert not misplaced("kernels/cpu/b.cc", "namespace holdfast::cpu {\nint x;\n")
+    assert not misplaced("kernels/b.cc", "namespace holdfast {\nint x;\n")
 
 
 def test_allowed_includes(includes):

@@ -42,11 +42,13 @@ class autocast:
         self._states = []
 
     def _possible(self):
+        # The caller of __init__: cuda.amp's class has one of its own.
+        level = 3 if type(self) is autocast else 4
         if self._gpu and not cuda.is_available():
             warnings.warn(
                 "User provided device_type of 'cuda', but CUDA is not available. "
                 "Disabling",
-                stacklevel=4,
+                stacklevel=level,
             )
             return False
         if self.fast_dtype in (_C.bfloat16, _C.float16 if self._gpu else None):
@@ -56,7 +58,7 @@ class autocast:
             f"In {self.device} autocast, but the target dtype is not supported. "
             f"Disabling autocast.\n {self.device} Autocast only supports dtype of "
             f"{supported} currently.",
-            stacklevel=4,
+            stacklevel=level,
         )
         return False
 

@@ -16,6 +16,7 @@ from holdfast.autograd.gradcheck import gradcheck, gradgradcheck
 from holdfast.autograd.grad_mode import (
     enable_grad,
     inference_mode,
+    is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
 )
@@ -43,7 +44,14 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-for _f in (enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled):
+for _f in (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+):
     FUNCTIONS[_f.__name__] = _f
 
 

@@ -244,31 +244,32 @@ class Function(metaclass=_FunctionType):
         return outputs if isinstance(output, tuple) else outputs[0]
 
 
-def _among(tensor, tensors):
-    return any(tensor is t for t in tensors)
+def _identities(objects):
+    return {id(o) for o in objects}
 
 
 def _record(cls, ctx, args, outputs):
     made, results, written = [], [], []
+    dirties, constants = _identities(ctx._dirty), _identities(ctx._constant)
+    given = _identities(args)
     for output in outputs:
         if not isinstance(output, Tensor):
             made.append(output)
             results.append(None)
             written.append(False)
             continue
-        dirty = _among(output, ctx._dirty)
-        constant = _among(output, ctx._constant)
-        if not dirty and (_among(output, args) or output.requires_grad):
+        dirty = id(output) in dirties
+        constant = id(output) in constants
+        if not dirty and (id(output) in given or output.requires_grad):
             output = _ops.detach(output)
         made.append(output)
         results.append(None if constant else output)
         written.append(dirty)
-    for tensor in ctx._dirty:
-        if not _among(tensor, outputs):
-            raise RuntimeError(
-                f"{cls.__name__}: every tensor given to mark_dirty() must be returned "
-                "by forward()"
-            )
+    if not dirties <= _identities(outputs):
+        raise RuntimeError(
+            f"{cls.__name__}: every tensor given to mark_dirty() must be returned "
+            "by forward()"
+        )
     ctx._inputs = [tuple(a.shape) if isinstance(a, Tensor) else None for a in args]
     ctx._outputs = [
         (tuple(o.shape), o.dtype, o._device_number) if isinstance(o, Tensor) else None
@@ -286,20 +287,21 @@ def _record(cls, ctx, args, outputs):
     )
     ctx._behind = ()
     # Now that writes are counted.
+    places = _places(outputs, given, dirties) if ctx._to_save else {}
     ctx._saved = tuple(
-        None if t is None else _Saved(t, _output_of(t, outputs, args, ctx._dirty))
-        for t in ctx._to_save
+        None if t is None else _Saved(t, places.get(id(t))) for t in ctx._to_save
     )
     ctx._to_save = ()
     return tuple(made)
 
 
-def _output_of(tensor, outputs, args, dirty):
-    """The tensor's place among the outputs that forward made or wrote, or None."""
+def _places(outputs, given, dirties):
+    """By identity: the places of the outputs that forward made or wrote."""
+    places = {}
     for i, output in enumerate(outputs):
-        if output is tensor and (not _among(tensor, args) or _among(tensor, dirty)):
-            return i
-    return None
+        if id(output) not in given or id(output) in dirties:
+            places.setdefault(id(output), i)
+    return places
 
 
 def once_differentiable(backward):

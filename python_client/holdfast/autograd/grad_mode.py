@@ -102,16 +102,43 @@ class enable_grad(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """no_grad(), by PyTorch's newer name."""
+    """Ops are not recorded, and what they make never takes part in gradients.
+
+    Outside of the mode such a tensor (and any view of it) can't be written in
+    place nor made to require gradients: RuntimeError. A clone() of it can.
+    inference_mode(False) ends the mode for a block.
+    """
+
+    def __new__(cls, mode=True):
+        if not callable(mode):
+            return super().__new__(cls)
+        self = super().__new__(cls)
+        inference_mode.__init__(self)
+        return self(mode)
 
     def __init__(self, mode=True):
         super().__init__(not mode)
 
     def __enter__(self):
-        # inference_mode(False) leaves the mode as it is.
-        mode = self._mode and _C.is_grad_enabled()
-        self._outer.append(_C.set_grad_mode(mode))
+        inference = not self._mode
+        before = _C.set_inference_mode(inference)
+        # Leaving a mode that was on brings gradients back, as in PyTorch.
+        grad = not inference if inference or before else _C.is_grad_enabled()
+        self._outer.append((_C.set_grad_mode(grad), before))
         return self
+
+    def __exit__(self, *error):
+        grad, inference = self._outer.pop()
+        _C.set_grad_mode(grad)
+        _C.set_inference_mode(inference)
+
+    def _copy(self):
+        return inference_mode(not self._mode)
+
+
+def is_inference_mode_enabled():
+    """Whether this thread is in inference mode."""
+    return _C.is_inference_mode()
 
 
 class set_grad_enabled(_GradMode):

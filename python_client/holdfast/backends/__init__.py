@@ -8,7 +8,7 @@ exactly: `cudnn.deterministic`, `cudnn.benchmark` and the TF32 switches count on
 GPU only.
 """
 
-from holdfast.backends import cuda, cudnn, mkldnn, mps, openmp  # noqa: F401
+from holdfast.backends import cuda, cudnn, mkl, mkldnn, mps, openmp  # noqa: F401
 from holdfast.missing import module_getattr
 
 __getattr__ = module_getattr("torch.backends")

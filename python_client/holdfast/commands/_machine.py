@@ -20,15 +20,19 @@ FEWEST_DESCRIPTORS = 4096  # about four for each local session
 
 def examine(cuda_needed=False):
     """A list of Findings."""
+    running = list(_running_daemon())
+    answers = any(finding.verdict == "ok" for finding in running)
+    remote = answers and not default_address().startswith("unix:")
     return [
         _client(),
-        *_daemon_binary(),
-        *_running_daemon(),
+        *_daemon_binary(needed=not answers),
+        *running,
         _shared_memory(),
         _memory(),
         _descriptors(),
         _locked_memory(cuda_needed),
-        *_gpu.examine(cuda_needed),
+        # The GPU is the daemon's, wherever that is.
+        *([] if remote and not cuda_needed else _gpu.examine(cuda_needed)),
     ]
 
 
@@ -39,14 +43,20 @@ def _client():
     return Finding("ok", "client", f"holdfast {_C.__version__}, {system}")
 
 
-def _daemon_binary():
+def _daemon_binary(needed):
+    """What starts private daemons; a machine whose daemon answers needs none."""
     from holdfast import _C
     from holdfast.daemon import find_daemon
 
     try:
         path = find_daemon()
     except FileNotFoundError as error:
-        yield Finding("FAIL", "holdfastd", "not found", str(error))
+        if needed:
+            yield Finding("FAIL", "holdfastd", "not found", str(error))
+        else:
+            yield Finding(
+                "ok", "holdfastd", "not on this machine, which uses a running daemon"
+            )
         return
     try:
         answer = subprocess.run(

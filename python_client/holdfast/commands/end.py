@@ -53,6 +53,6 @@ def _end(address, wanted, force):
 
 
 def _own_sessions(address):
-    """(who asks, their sessions but for the one that asks): admins see others', too."""
+    """(who asks, their sessions): admins see others', too."""
     name = whoami(address)["name"]
     return name, [s for s in read_stats(address)["sessions"] if s["user"] == name]

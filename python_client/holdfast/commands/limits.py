@@ -38,6 +38,18 @@ _OPTIONS = {
     "weight": ("weight", "float", "share of device time, 0.01 to 100"),
     "max-sessions": ("max_sessions", "int", "open at a time"),
     "idle-seconds": ("idle_seconds", "float", "a session ends after so long idle"),
+    "max-handles": ("max_handles", "int", "tensors that one session holds"),
+    "max-graph-nodes": (
+        "max_graph_nodes",
+        "int",
+        "recorded ops that one session's graphs hold",
+    ),
+    "max-names": ("max_names", "int", "published at a time"),
+    "max-connections": (
+        "max_connections",
+        "int",
+        "local programs connected at a time",
+    ),
 }
 
 
@@ -109,7 +121,12 @@ def main(args):
 
 def _show(reply):
     header = ("USER", "ROLE", "SESSIONS", "RESERVED", "MEMORY", "SHARE")
-    rows = [(*header, "PER SESSION", "WEIGHT", "MAX SESSIONS", "IDLE")]
+    rows = [
+        (
+            *(*header, "PER SESSION", "WEIGHT", "MAX SESSIONS", "IDLE"),
+            *("HANDLES", "GRAPH", "NAMES", "CONNECTIONS"),
+        )
+    ]
     for user in reply["users"]:
         rows.append(
             (
@@ -145,4 +162,13 @@ def limits_text(limits):
         f"{limits.get('weight', 1):g}",
         bound("max_sessions", lambda n: f"{n:.0f}"),
         bound("idle_seconds", lambda s: f"{s:g} s"),
+        *(
+            bound(field, lambda n: f"{n:.0f}")
+            for field in (
+                "max_handles",
+                "max_graph_nodes",
+                "max_names",
+                "max_connections",
+            )
+        ),
     )

@@ -164,6 +164,25 @@ def _read(path, missing_is_empty=False):
         raise TokenFileError("this is no token file: it is not text") from None
 
 
+def _let_the_daemon_read(temporary, path, folder):
+    """A daemon that runs as a user of its own reads the file by owner or group.
+
+    A file that is there keeps its owner and mode. A new one of root's gets the
+    group of its folder: the package makes /etc/holdfast root:holdfast.
+    """
+    try:
+        former = os.stat(path)
+    except FileNotFoundError:
+        group = os.stat(folder).st_gid
+        if os.geteuid() == 0 and group != 0:
+            os.chown(temporary, 0, group)
+            os.chmod(temporary, 0o640)
+        return
+    if (former.st_uid, former.st_gid) != (os.geteuid(), os.getegid()):
+        os.chown(temporary, former.st_uid, former.st_gid)
+    os.chmod(temporary, former.st_mode & 0o640)
+
+
 def _write(path, lines):
     """All or nothing: a daemon that reads meanwhile sees the old file or the new."""
     path = os.path.realpath(path)
@@ -174,11 +193,7 @@ def _write(path, lines):
             file.writelines(lines)
             file.flush()
             os.fsync(descriptor)
-        with contextlib.suppress(FileNotFoundError):
-            # A daemon that runs as a user of its own must go on reading it.
-            owner = os.stat(path)
-            if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-                os.chown(temporary, owner.st_uid, owner.st_gid)
+        _let_the_daemon_read(temporary, path, folder)
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -9,7 +9,7 @@ Ctrl-C ends it. Where the output is no terminal, each look is printed below the 
 import itertools
 import time
 
-from holdfast.commands._daemon import add_address, address_of, fail
+from holdfast.commands._daemon import add_address, address_of, fail, read_stats
 from holdfast.commands._text import duration, size
 
 HELP = "watch a running daemon's sessions"
@@ -52,27 +52,21 @@ def main(args):
             "top draws with the package rich, which is not installed: "
             "apt-get install python3-rich, or pip install rich"
         )
-    import holdfast
-    from holdfast import _stats
     from holdfast.errors import HoldfastError
 
     console = Console()
     view = View(args.sort)
     try:
-        with holdfast.connect(address_of(args), grace=0, default=False) as session:
-            view.own_id = session.id
-            live = Live(console=console, screen=console.is_terminal, auto_refresh=False)
-            with live:
-                for look in (
-                    itertools.count() if args.count is None else range(args.count)
-                ):
-                    if look:
-                        time.sleep(args.interval)
-                    table = view.look(_stats.parse(session._stats()))
-                    if console.is_terminal:
-                        live.update(table, refresh=True)
-                    else:
-                        console.print(table)
+        live = Live(console=console, screen=console.is_terminal, auto_refresh=False)
+        with live:
+            for look in itertools.count() if args.count is None else range(args.count):
+                if look:
+                    time.sleep(args.interval)
+                table = view.look(read_stats(address_of(args)), console.width)
+                if console.is_terminal:
+                    live.update(table, refresh=True)
+                else:
+                    console.print(table)
     except HoldfastError as error:
         return fail(str(error))
     except KeyboardInterrupt:
@@ -80,11 +74,43 @@ def main(args):
     return 0
 
 
+_COLUMNS = (
+    ("ID", lambda row: str(row["id"])),
+    ("USER", lambda row: row.get("user") or "-"),  # of a daemon that knows users
+    ("NAME", lambda row: row["name"] or "-"),
+    ("CLIENT", lambda row: row["client"]),
+    ("VIA", lambda row: row["transport"] if row["connected"] else "(away)"),
+    ("DEVICE", lambda row: f"{100 * row['busy']:.0f} %"),
+    ("OPS/S", lambda row: f"{row['rate']:,.0f}"),
+    ("IN USE", lambda row: size(row["bytes_in_use"])),
+    ("CACHED", lambda row: size(row["bytes_cached"])),
+    ("QUEUED", lambda row: size(row["queued_bytes"])),
+    ("TENSORS", lambda row: str(row["tensors"])),
+)
+_LEFT = ("ID", "USER", "NAME", "CLIENT", "VIA")
+# What a narrow terminal does without, first to last.
+_DISPENSABLE = ("CLIENT", "TENSORS", "CACHED", "QUEUED", "VIA", "OPS/S")
+
+
+def _fitting(columns, width):
+    """The columns (name: cells) that fit into `width` characters; None: all."""
+
+    def needed():
+        # Three blanks between neighbours, one at either edge.
+        return sum(max(map(len, (name, *cells))) + 3 for name, cells in columns.items())
+
+    for name in _DISPENSABLE:
+        if width is None or needed() - 1 <= width:
+            break
+        del columns[name]
+    return columns
+
+
 class View:
     """Turns one StatsReply after the other into what the terminal shows."""
 
     def __init__(self, sort="time", clock=time.monotonic):
-        self.own_id = None
+        self.own_id = None  # of a session that is not shown
         self.seen = {}  # session's id: (ops, device seconds) at the last look
         self._sort = _SORT[sort]
         self._clock = clock
@@ -113,7 +139,8 @@ class View:
         }
         return sorted(rows, key=self._sort)
 
-    def look(self, stats):
+    def look(self, stats, width=None):
+        """What is shown; in `width` columns those that matter most, uncut."""
         from rich import box
         from rich.console import Group
         from rich.table import Table
@@ -121,25 +148,16 @@ class View:
 
         rows = self.rows(stats)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("ID", "USER", "NAME", "CLIENT", "VIA"):
-            table.add_column(name)
-        for name in ("DEVICE", "OPS/S", "IN USE", "CACHED", "QUEUED", "TENSORS"):
-            table.add_column(name, justify="right")
-        for row in rows:
-            # Text: a client's name is no markup.
-            table.add_row(
-                str(row["id"]),
-                Text(row.get("user") or "-"),  # of a daemon that knows users
-                Text(row["name"] or "-"),
-                Text(row["client"]),
-                row["transport"] if row["connected"] else "(away)",
-                f"{100 * row['busy']:.0f} %",
-                f"{row['rate']:,.0f}",
-                size(row["bytes_in_use"]),
-                size(row["bytes_cached"]),
-                size(row["queued_bytes"]),
-                str(row["tensors"]),
+        columns = _fitting(
+            {name: list(map(text, rows)) for name, text in _COLUMNS}, width
+        )
+        for name in columns:
+            table.add_column(
+                name, justify="left" if name in _LEFT else "right", no_wrap=True
             )
+        for cells in zip(*columns.values(), strict=True):
+            # Text: a client's name is no markup.
+            table.add_row(*map(Text, cells))
         in_use = sum(row["bytes_in_use"] for row in rows)
         cached = sum(row["bytes_cached"] for row in rows)
         head = Text(

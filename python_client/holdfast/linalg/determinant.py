@@ -6,6 +6,7 @@
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both
+from holdfast.constants import in_graph_of
 from holdfast.return_types import named_result
 
 _ops = _C.ops
@@ -18,8 +19,7 @@ def diagonal_of(a, columns=None):
     n = a.size(-1)
     k = min(a.size(-2), n)
     if k == 0:
-        shape = tuple(a.shape[:-2]) + (0,)
-        return _ops.full(shape, 0, dtype=a.dtype, device=a.device)
+        return a.reshape(tuple(a.shape[:-2]) + (0,))
     flat = a.reshape(tuple(a.shape[:-2]) + (a.size(-2) * n,))
     return _ops.slice(flat, -1, 0, (k - 1) * (n + 1) + 1, n + 1)
 
@@ -73,8 +73,9 @@ def det(A):
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant."""
     diagonal, sign = _factors(A)
+    direction = _product(_direction(diagonal.detach())) * sign
     return _slogdet_result(
-        _product(_direction(diagonal.detach())) * sign,
+        in_graph_of(direction, A),
         _C.show_as(
             _ops.sum(_ops.log(_ops.abs(diagonal)), -1), "LinalgSlogdetBackward0", A
         ),

@@ -7,6 +7,7 @@
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, reject
 from holdfast.return_types import named_result
+from holdfast.shapes import broadcast_shapes
 
 _ops = _C.ops
 
@@ -16,6 +17,7 @@ _lu_factor_result = named_result("linalg_lu_factor", ["LU", "pivots"])
 _lu_result = named_result("linalg_lu", ["P", "L", "U"])
 _qr_result = named_result("qr", ["Q", "R"])
 _svd_result = named_result("linalg_svd", ["U", "S", "Vh"])
+_symeig_result = named_result("symeig", ["eigenvalues", "eigenvectors"])
 _torch_svd_result = named_result("svd", ["U", "S", "V"])
 
 
@@ -97,8 +99,7 @@ def _rows_at(B, order):
     """B's rows in the given order; batches broadcast."""
     if order.dim() == 1:
         return _ops.index_select(B, -2, order)
-    batch = (B[..., 0, 0] + order[..., 0]).shape if B.dim() > 2 else order.shape[:-1]
-    shape = tuple(batch) + tuple(B.shape[-2:])
+    shape = broadcast_shapes(B.shape[:-2], order.shape[:-1]) + tuple(B.shape[-2:])
     return _ops.gather(
         _ops.expand(B, shape), -2, _ops.expand(_ops.unsqueeze(order, -1), shape)
     )
@@ -187,6 +188,16 @@ def eigvals(A):
 def eigh(A, UPLO="L"):
     """(eigenvalues ascending, eigenvectors as columns) of a symmetric A."""
     return _eigh_result(*_ops.linalg_eigh(A, _is_upper(UPLO)))
+
+
+@both
+@accepts_out
+def symeig(input, eigenvectors=False, upper=True):
+    """linalg.eigh() by its old name; without eigenvectors, those are empty."""
+    if not eigenvectors:
+        empty = _ops.empty((0,), dtype=input.dtype, device=input.device)
+        return _symeig_result(eigvalsh(input, "U" if upper else "L"), empty)
+    return _symeig_result(*_ops.linalg_eigh(input, upper))
 
 
 @accepts_out

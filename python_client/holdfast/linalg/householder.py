@@ -6,33 +6,102 @@
 from holdfast import _C
 from holdfast._registry import accepts_out, both
 
+from holdfast.return_types import named_result
+
 from .factor import identity_like
 
 _ops = _C.ops
+
+_geqrf_result = named_result("geqrf", ["a", "tau"])
 
 
 @accepts_out
 def householder_product(A, tau):
     """The first k columns of H_1 ... H_k, H_i = I - tau_i v_i v_i^H.
 
-    A [..., m, k], m >= k: v_i is 1 at row i, column i of A below it and 0 above.
-    tau [..., k]. Result [..., m, k].
+    A [..., m, n], m >= n: v_i is 1 at row i, column i of A below it and 0 above.
+    tau [..., k], k <= n. Result [..., m, n].
     """
-    m, k = A.shape[-2:]
-    if m < k or tuple(tau.shape) != (*A.shape[:-2], k):
+    m, n = A.shape[-2:]
+    k = tau.size(-1) if tau.dim() else -1
+    if not m >= n >= k or tuple(tau.shape) != (*A.shape[:-2], k):
         raise RuntimeError(
-            "[linalg.householder_product] A must be [..., m, k] with m >= k, and tau "
-            f"[..., k]. Got {list(A.shape)} and {list(tau.shape)}."
+            "[linalg.householder_product] A must be [..., m, n] with m >= n, and tau "
+            f"[..., k] with n >= k. Got {list(A.shape)} and {list(tau.shape)}."
         )
-    identity = identity_like(A, m)[:, :k]
+    vectors, inner = _reflections(A[..., :k], tau)
+    top = vectors[..., :n, :].mH
+    identity = identity_like(A, m)[:, :n]
+    return identity - vectors @ _ops.linalg_solve_triangular(inner, top, True)
+
+
+def _reflections(A, tau):
+    """(V, S) with H_1 ... H_k = I - V S^-1 V^H, S upper triangular."""
     # A reflection with tau = 0 is the identity, as one of the vector 0 is.
     idle = _ops.eq(tau, 0)
+    identity = identity_like(A, A.size(-2))[:, : A.size(-1)]
     vectors = (A.tril(-1) + identity).masked_fill(idle.unsqueeze(-2), 0)
     inverse = 1 / tau.masked_fill(idle, 1)
-    # The product is I - V S^-1 V^H, S = strictly upper(V^H V) + diag(1 / tau).
-    inner = (vectors.mH @ vectors).triu(1) + inverse.diag_embed()
-    top = vectors[..., :k, :].mH
-    return identity - vectors @ _ops.linalg_solve_triangular(inner, top, True)
+    return vectors, (vectors.mH @ vectors).triu(1) + inverse.diag_embed()
+
+
+@both
+@accepts_out
+def ormqr(input, tau, other, left=True, transpose=False):
+    """Q @ other, or other @ Q without left, with Q = H_1 ... H_k of m rows; Q^H in
+    its place with transpose. input [..., m, k] and tau [..., k] as geqrf() gives."""
+    side = other.size(-2 if left else -1)
+    k = tau.size(-1)
+    if input.size(-2) != side or not k <= min(input.shape[-2:]):
+        raise RuntimeError(
+            "[ormqr] input must be [..., m, k], tau [..., k] and other of m "
+            f"{'rows' if left else 'columns'}. Got {list(input.shape)}, "
+            f"{list(tau.shape)} and {list(other.shape)}."
+        )
+    vectors, inner = _reflections(input[..., :k], tau)
+    if not left:  # (Q^H C^H)^H
+        return ormqr(input, tau, other.mH, True, not transpose).mH
+    half = vectors.mH @ other
+    if transpose:
+        part = _ops.linalg_solve_triangular(inner.mH, half, False)
+    else:
+        part = _ops.linalg_solve_triangular(inner, half, True)
+    return other - vectors @ part
+
+
+@both
+@accepts_out
+def geqrf(input):
+    """(a, tau): R in a's upper triangle, the vectors of the reflections below it,
+    with Q = householder_product(a, tau). As LAPACK's, without gradients."""
+    if input.dtype not in (_C.float32, _C.float64):
+        kind = "ComplexFloat" if input.is_complex() else str(input.dtype)
+        raise RuntimeError(f"\"geqrf\" not implemented for '{kind}'")
+    if input.dim() < 2:
+        raise RuntimeError(
+            "torch.geqrf: input must have at least 2 dimensions. Got "
+            f"{list(input.shape)}."
+        )
+    a = input.detach().clone()
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    tau = _ops.full((*a.shape[:-2], k), 0, dtype=a.dtype, device=a.device)
+    for i in range(k if a.numel() else 0):
+        column = a[..., i:, i]
+        alpha, tail = column[..., :1], column[..., 1:]
+        rest = tail.norm(dim=-1, keepdim=True)
+        size = _ops.sqrt(alpha * alpha + rest * rest)
+        beta = _ops.where(_ops.lt(alpha, 0), size, -size)
+        idle = _ops.eq(rest, 0)  # nothing to reflect
+        factor = _ops.where(idle, 0.0, (beta - alpha) / _ops.where(idle, 1.0, beta))
+        vector = _ops.where(idle, 0.0, tail / _ops.where(idle, 1.0, alpha - beta))
+        whole = _ops.cat([_ops.full(tuple(alpha.shape), 1, dtype=a.dtype), vector], -1)
+        later = a[..., i:, i + 1 :]
+        onto = _ops.unsqueeze(whole * factor, -2) @ later
+        a[..., i:, i + 1 :] = later - _ops.unsqueeze(whole, -1) @ onto
+        a[..., i:, i] = _ops.cat([_ops.where(idle, alpha, beta), vector], -1)
+        tau[..., i] = factor[..., 0]
+    return _geqrf_result(a, tau)
 
 
 @both

@@ -12,7 +12,7 @@ from holdfast.shapes import movedim
 
 from .determinant import diagonal_of
 from .factor import eigvalsh, identity_like, lu_factor, lu_solve, svdvals
-from .solve import relative_tolerance
+from .solve import above_tolerance, relative_tolerance
 
 _ops = _C.ops
 
@@ -144,11 +144,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     atol, rtol = relative_tolerance(A, atol, rtol)
     A = A.detach()
     values = _ops.abs(eigvalsh(A)) if hermitian else svdvals(A)
-    if values.size(-1) == 0:
-        shape = tuple(values.shape[:-1])
-        return _ops.full(shape, 0, dtype=_C.int64, device=values.device)
-    least = _ops.clamp(_ops.amax(values, -1, True) * rtol, min=atol)
-    return _ops.sum(_ops.gt(values, least), -1)
+    return _ops.sum(above_tolerance(values, atol, rtol), -1)
 
 
 @function(names=("matrix_rank",))

@@ -5,6 +5,7 @@
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function
+from holdfast.constants import in_graph_of
 
 from .factor import identity_like
 from .solve import inv
@@ -27,7 +28,8 @@ def matrix_power(A, n):
             f"are of shape {list(A.shape)}"
         )
     if n == 0:
-        return _ops.clone(_ops.expand(identity_like(A, A.size(-1)), tuple(A.shape)))
+        result = _ops.expand(identity_like(A, A.size(-1)), tuple(A.shape))
+        return in_graph_of(_ops.clone(result), A)
     square = inv(A) if n < 0 else A
     n, result = abs(n), None
     while True:
@@ -47,6 +49,7 @@ def _matrix_power(input, n):
 
 def vander(x, *, N=None):
     """Powers 0 .. N-1 of x (its size if None) in a new last dimension."""
+    x = x if x.dim() else _ops.view(x, (1,))
     n = x.size(-1) if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1. Got {N}")

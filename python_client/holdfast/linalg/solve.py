@@ -24,14 +24,27 @@ _triangular_result = named_result(
 
 
 def relative_tolerance(A, atol, rtol):
-    """(atol, rtol) as numbers, with PyTorch's defaults."""
-    for name, value in (("atol", atol), ("rtol", rtol)):
-        if isinstance(value, _C.Tensor):
-            raise NotImplementedError(f"holdfast takes a number as {name}.")
+    """(atol, rtol) with PyTorch's defaults: numbers, or tensors of one per matrix."""
+    given = isinstance(atol, _C.Tensor) or bool(atol)
+    atol = 0.0 if atol is None else atol
     if rtol is None:
-        epsilon = _EPSILON.get(A.dtype, 0.0)
-        rtol = 0.0 if atol else epsilon * max(A.shape[-2:], default=0)
-    return float(atol or 0.0), float(rtol)
+        default = _EPSILON.get(A.dtype, 0.0) * max(A.shape[-2:], default=0)
+        if isinstance(atol, _C.Tensor):
+            rtol = _ops.where(_ops.gt(atol, 0.0), 0.0, default)
+        else:
+            rtol = 0.0 if given else default
+    return tuple(t if isinstance(t, _C.Tensor) else float(t) for t in (atol, rtol))
+
+
+def above_tolerance(values, atol, rtol):
+    """Which of the values [..., k], none negative, exceed max(atol, rtol * largest)."""
+    if values.size(-1) == 0:
+        return _ops.gt(values, 0.0)
+    atol, rtol = (
+        _ops.unsqueeze(t, -1) if isinstance(t, _C.Tensor) else t for t in (atol, rtol)
+    )
+    least = _ops.maximum(_ops.amax(values, -1, True) * rtol, atol)
+    return _ops.gt(values, least)
 
 
 def is_vector(A, B):
@@ -89,8 +102,18 @@ def inv(A):
 @accepts_out
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """Pseudoinverse; singular values up to max(atol, rtol * largest) are zero."""
-    rtol = rcond if rtol is None else rtol
-    return _ops.linalg_pinv(A, *relative_tolerance(A, atol, rtol))
+    atol, rtol = relative_tolerance(A, atol, rcond if rtol is None else rtol)
+    if hermitian and A.numel():
+        values, vectors = _ops.linalg_eigh(A, False)
+        left, right = vectors, vectors.mH
+    elif isinstance(atol, _C.Tensor) or isinstance(rtol, _C.Tensor):
+        U, values, Vh = _ops.linalg_svd(A, False)
+        left, right = Vh.mH, U.mH
+    else:
+        return _ops.linalg_pinv(A, atol, rtol)
+    kept = above_tolerance(_ops.abs(values.detach()), atol, rtol)
+    inverse = _ops.where(kept, 1.0 / _ops.where(kept, values, 1.0), 0.0)
+    return (left * _ops.unsqueeze(inverse, -2)) @ right
 
 
 @both
@@ -141,7 +164,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         if driver != "gelsy":
             singular_values = values
     if A.size(-2) > A.size(-1) and driver != "gelsy":
-        error = A @ solution - right
+        error = (A @ solution - right).detach()
         residuals = _ops.sum(error * error, -2)
         residuals = _ops.squeeze(residuals, -1) if vector else residuals
     solution = _ops.squeeze(solution, -1) if vector else solution

@@ -193,8 +193,30 @@ class Optimizer:
             else:
                 state[key] = value
         self.state = state
-        self.param_groups = [{**old, "params": group["params"]} for group, old in pairs]
+        absent = self._absent_options()
+        self.param_groups = [
+            {**absent, **old, "params": group["params"]} for group, old in pairs
+        ]
         self._after_load()
+
+    def _absent_options(self):
+        """Options that the class has by now and a saved group may lack: as when it is
+        made without them, as in PyTorch, whatever this optimizer was made with."""
+        options = {}
+        for kind in reversed(type(self).__mro__):
+            code = getattr(kind.__dict__.get("__init__"), "__code__", None)
+            if code is None:
+                continue
+            f = kind.__init__
+            names = code.co_varnames[: code.co_argcount]
+            defaults = f.__defaults__ or ()
+            options.update(zip(names[len(names) - len(defaults) :], defaults))
+            options.update(f.__kwdefaults__ or {})
+        absent = dict(self.defaults)  # what has no default is this optimizer's own
+        for name, value in options.items():
+            if name in absent and value is not required:
+                absent[name] = value
+        return absent
 
     def _after_load(self):
         """For subclasses: repairs state that another version wrote."""
@@ -208,6 +230,9 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        for name, value in self._absent_options().items():
+            for group in self.param_groups:
+                group.setdefault(name, value)
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

@@ -12,6 +12,8 @@ program has are made again; anything else is refused by name, until
 add_safe_globals() allows it or weights_only=False says that the file is trusted.
 """
 
+import os
+
 from holdfast.errors import HoldfastError
 
 from .trusted import (  # noqa: F401
@@ -35,7 +37,12 @@ def save(
     they are loaded. A path is written completely or not at all. Elements go from
     the daemon into the file piece by piece; large ones show a progress bar where
     somebody watches. pickle_module and pickle_protocol are ignored.
+
+    A path that ends in ".safetensors" is written in that format, if it can hold `obj`:
+    a dict of tensors with memory of their own. Else a warning says that it is not.
     """
+    if _written_as_safetensors(obj, f):
+        return
     # Here, since zip and pickle would make `import holdfast` slower.
     from .archive_writer import write
 
@@ -48,6 +55,26 @@ def save(
             stacklevel=2,
         )
     write(obj, f)
+
+
+def _written_as_safetensors(obj, f):
+    if not isinstance(f, (str, os.PathLike)) or not str(f).endswith(".safetensors"):
+        return False
+    from holdfast.safetensors import check_tensors, save_file
+
+    try:
+        check_tensors(obj)
+    except (TypeError, RuntimeError) as error:
+        import warnings
+
+        warnings.warn(
+            f"{f} is no safetensors file but PyTorch's format, which load() reads: "
+            f"{error}",
+            stacklevel=3,
+        )
+        return False
+    save_file(obj, f)
+    return True
 
 
 def load(

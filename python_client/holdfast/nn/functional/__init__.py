@@ -5,12 +5,14 @@
 
 from holdfast.amp.autocast_mode import in_float32
 from holdfast.distances import pdist  # noqa: F401
+from holdfast._registry import name_for_pickle as _name_for_pickle
 from holdfast.missing import module_getattr
 
 from .activation import *  # noqa: F401,F403
 from .activation import __all__ as _activation
 from .attention import *  # noqa: F401,F403
 from .attention import __all__ as _attention
+from .attention import _scaled_dot_product_attention  # noqa: F401
 from .conv import *  # noqa: F401,F403
 from .conv import __all__ as _conv
 from .dropout import *  # noqa: F401,F403
@@ -86,5 +88,6 @@ for _name in (
     "triplet_margin_loss",
 ):
     globals()[_name] = in_float32(globals()[_name])
+    _name_for_pickle({_name: globals()[_name]}, "holdfast.nn.functional")
 
 __getattr__ = module_getattr("torch.nn.functional")

@@ -37,6 +37,12 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     if attn_mask is None and dropout_p == 0 and _is_one_op(query, key, value):
         return _ops.attention(query, key, value, bool(is_causal), float(factor))[0]
+    weights = _weights(query, key, attn_mask, is_causal, factor)
+    return dropout(weights, dropout_p).matmul(value)
+
+
+def _weights(query, key, attn_mask, is_causal, factor):
+    """softmax(query key^T * factor + mask)."""
     # The smaller tensor is the one to scale.
     scores = (query * factor).matmul(key.transpose(-2, -1))
     if is_causal:
@@ -49,7 +55,22 @@ def scaled_dot_product_attention(
         attn_mask = holdfast.ones((rows, columns)).tril() > 0
     if attn_mask is not None:
         scores = _masked(scores, attn_mask)
-    return dropout(scores.softmax(-1), dropout_p).matmul(value)
+    return scores.softmax(-1)
+
+
+def _scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    need_attn_weights=False,
+    is_causal=False,
+):
+    """PyTorch 1.13's form: (result, weights), the latter needed or not."""
+    factor = 1 / math.sqrt(query.shape[-1])
+    weights = dropout(_weights(query, key, attn_mask, is_causal, factor), dropout_p)
+    return weights.matmul(value), weights
 
 
 def _is_one_op(query, key, value):

@@ -77,6 +77,9 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels (dimensions 0 and 1 stay apart)."""
+    _check(p)
+    if not training or p == 0:
+        return input
     if input.dim() < 2:
         raise RuntimeError(
             "Feature dropout requires at least 2 dimensions in the input"

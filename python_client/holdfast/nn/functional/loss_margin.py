@@ -25,9 +25,11 @@ __all__ = [
 def hinge_embedding_loss(
     input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
 ):
-    """input where target is 1, max(0, margin - input) where it is -1."""
+    """input where target is 1, max(0, margin - input) where it is -1; both added
+    where it is neither."""
     reduction = reduction_of(reduction, size_average, reduce)
-    loss = holdfast.where(target == 1, input, (margin - input).clamp(min=0))
+    hinge = holdfast.where(target == 1, 0.0, (margin - input).clamp(min=0))
+    loss = hinge + holdfast.where(target == -1, 0.0, input)
     return reduced(loss, reduction)
 
 
@@ -109,8 +111,9 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
 
 def _rows(name, input, target, target_dim):
     """input as [N, C] and target with it; ValueError for other shapes."""
-    if input.dim() == 1 and target.dim() == target_dim:
-        return input.unsqueeze(0), target.unsqueeze(0)
+    if input.dim() <= 1 and target.dim() <= 1 and (target.numel() == 1 or target_dim):
+        rows = (1,) if target_dim == 0 else (1, -1)
+        return input.reshape(1, -1), target.reshape(rows)
     if input.dim() != 2 or target.dim() != target_dim + 1:
         raise RuntimeError(
             f"[{name}] expected input [N, C] or [C] and a target to match. Got "
@@ -137,7 +140,7 @@ def multi_margin_loss(
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    single = input.dim() == 1
+    single = target.dim() == 0
     input, target = _rows("multi_margin_loss", input, target, 0)
     index = target.unsqueeze(1)
     hinge = (margin - input.gather(1, index) + input).clamp(min=0)
@@ -158,7 +161,7 @@ def multilabel_margin_loss(
     first -1.
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    single = input.dim() == 1
+    single = input.dim() <= 1
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: "

@@ -46,6 +46,8 @@ def batch_norm(
         statistics = running_mean, running_var
         result = batch_norm(wide, *statistics, weight, bias, training, momentum, eps)
         return result.to(input.dtype)
+    if input.dim() == 1 and input.numel() == 0:
+        return input.clone()
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(

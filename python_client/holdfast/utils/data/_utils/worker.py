@@ -38,7 +38,7 @@ __all__ = ["WorkerInfo", "get_worker_info", "worker_main"]
 class WorkerSettings:
     """What a worker needs to know; pickled where it is not forked."""
 
-    def __init__(self, loader, worker_id, base_seed, address):
+    def __init__(self, loader, worker_id, base_seed, session):
         self.dataset = loader.dataset
         self.iterable = loader._iterable
         self.auto_collation = loader._auto_collation
@@ -48,7 +48,9 @@ class WorkerSettings:
         self.num_workers = loader.num_workers
         self.worker_id = worker_id
         self.base_seed = base_seed
-        self.address = address  # of the program's daemon, None without a session
+        # Of the program's session, which the worker's belongs to; None without one.
+        self.address = None if session is None else session.address
+        self.parent_token = None if session is None else session._token
 
 
 def _seed_numpy(base_seed, worker_id):
@@ -64,7 +66,7 @@ def _prepare(settings):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     seed = settings.base_seed + settings.worker_id
     random.seed(seed)
-    _C.prepare_session(settings.address, seed % (1 << 64))
+    _C.prepare_session(settings.address, seed % (1 << 64), settings.parent_token)
     _seed_numpy(settings.base_seed, settings.worker_id)
     worker_info.current = WorkerInfo(
         id=settings.worker_id,

@@ -98,11 +98,10 @@ class WorkerPool:
         self._owner = os.getpid()
         self._workers = []
         session = _C.current_session()
-        address = None if session is None else session.address
         context = loader.multiprocessing_context or multiprocessing
         try:
             for i in range(loader.num_workers):
-                settings = WorkerSettings(loader, i, base_seed, address)
+                settings = WorkerSettings(loader, i, base_seed, session)
                 self._workers.append(_Handle(context, settings))
         except BaseException:
             self.shutdown()

@@ -3,10 +3,10 @@
 //
 // From a DType to the type that its elements are stored as, 16-bit floats and
 // narrow integers included. Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CPU_STORED_DISPATCH_H_
-#define HOLDFAST_KERNELS_CPU_STORED_DISPATCH_H_
+#ifndef HOLDFAST_KERNELS_STORED_DISPATCH_H_
+#define HOLDFAST_KERNELS_STORED_DISPATCH_H_
 
-#include "kernels/cpu/dtype_dispatch.h"
+#include "kernels/dtype_dispatch.h"
 #include "ops/dtype.h"
 
 namespace holdfast {
@@ -31,4 +31,4 @@ inline auto DispatchStored(DType dtype, F&& fn)
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_STORED_DISPATCH_H_
+#endif  // HOLDFAST_KERNELS_STORED_DISPATCH_H_

@@ -11,8 +11,8 @@
 // and reading those through a bool lvalue is undefined: read elements with
 // LoadElement.
 // Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CPU_DTYPE_DISPATCH_H_
-#define HOLDFAST_KERNELS_CPU_DTYPE_DISPATCH_H_
+#ifndef HOLDFAST_KERNELS_DTYPE_DISPATCH_H_
+#define HOLDFAST_KERNELS_DTYPE_DISPATCH_H_
 
 #include <cstdint>
 #include <type_traits>
@@ -148,4 +148,4 @@ inline auto DispatchIndex(DType dtype, F&& fn)
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_DTYPE_DISPATCH_H_
+#endif  // HOLDFAST_KERNELS_DTYPE_DISPATCH_H_

@@ -3,8 +3,8 @@
 //
 // A number attribute (bool, int or float) as an element of a tensor.
 // Thread-safety: pure functions.
-#ifndef HOLDFAST_KERNELS_CPU_SCALAR_VALUE_H_
-#define HOLDFAST_KERNELS_CPU_SCALAR_VALUE_H_
+#ifndef HOLDFAST_KERNELS_SCALAR_VALUE_H_
+#define HOLDFAST_KERNELS_SCALAR_VALUE_H_
 
 #include <cstdint>
 #include <limits>
@@ -49,4 +49,4 @@ inline T SaturatedScalar(const AttrValue& value) {
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_SCALAR_VALUE_H_
+#endif  // HOLDFAST_KERNELS_SCALAR_VALUE_H_

@@ -5,8 +5,8 @@
 // element type. Matrices are column-major, as in Fortran: a contiguous tensor
 // is the transpose of what these see. `int` results are LAPACK's info.
 // Thread-safety: reentrant.
-#ifndef HOLDFAST_KERNELS_CPU_LAPACK_H_
-#define HOLDFAST_KERNELS_CPU_LAPACK_H_
+#ifndef HOLDFAST_KERNELS_LAPACK_H_
+#define HOLDFAST_KERNELS_LAPACK_H_
 
 #include <omp.h>
 
@@ -161,4 +161,4 @@ HOLDFAST_LAPACK_FIELD(Complex<double>, HOLDFAST_DOUBLE)
 }  // namespace lapack
 }  // namespace holdfast
 
-#endif  // HOLDFAST_KERNELS_CPU_LAPACK_H_
+#endif  // HOLDFAST_KERNELS_LAPACK_H_

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/memory/heap_meter.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/steady_time.h"
+
+namespace holdfast {
+namespace {
+
+// Net bytes that this thread has taken by operator new. What it frees of
+// others' counts against it: see Elsewhere.
+thread_local int64_t thread_bytes = 0;
+thread_local HeapMeter* current_meter = nullptr;
+
+// What glibc's malloc takes for a block: 8 bytes more, in sixteens. Known
+// without a look at the block, which would cost as much as the rest of the
+// counting.
+constexpr int64_t BlockBytes(std::size_t bytes) {
+  return std::max<int64_t>((static_cast<int64_t>(bytes) + 8 + 15) & ~15, 32);
+}
+
+// Who is short of memory takes back what others keep this often at most.
+constexpr absl::Duration kReclaimEvery = absl::Milliseconds(100);
+
+void* New(std::size_t bytes) {
+  void* block = std::malloc(bytes == 0 ? 1 : bytes);
+  if (ABSL_PREDICT_FALSE(block == nullptr)) throw std::bad_alloc();
+  thread_bytes += BlockBytes(bytes);
+  return block;
+}
+
+void* NewAligned(std::size_t bytes, std::align_val_t alignment) {
+  const std::size_t step = static_cast<std::size_t>(alignment);
+  void* block = std::aligned_alloc(
+      step, (std::max<std::size_t>(bytes, 1) + step - 1) / step * step);
+  if (ABSL_PREDICT_FALSE(block == nullptr)) throw std::bad_alloc();
+  thread_bytes += BlockBytes(bytes);
+  return block;
+}
+
+void Delete(void* block, std::size_t bytes) {
+  if (block == nullptr) return;
+  thread_bytes -= BlockBytes(bytes);
+  std::free(block);
+}
+
+// Code that does not tell the size.
+void Delete(void* block) {
+  if (block == nullptr) return;
+  thread_bytes -= static_cast<int64_t>(malloc_usable_size(block)) + 8;
+  std::free(block);
+}
+
+std::string Size(int64_t bytes) {
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / 1048576.0);
+}
+
+}  // namespace
+
+bool HeapCharge::Settle(int64_t held) {
+  // Falling by less than two steps gives nothing back, so that a program that
+  // goes up and down does not ask for every move.
+  if (account_ == nullptr ||
+      (held != 0 && held < charged_ + kStep && held >= charged_ - kStep)) {
+    return false;
+  }
+  const int64_t charge = std::max<int64_t>(held, 0) / kStep * kStep;
+  if (charge > charged_) {
+    account_->Take(charge - charged_);
+  } else if (charge < charged_) {
+    account_->Return(charged_ - charge);
+  }
+  charged_ = charge;
+  return true;
+}
+
+int64_t HeapMeter::ThreadBytes() { return thread_bytes; }
+
+HeapMeter* HeapMeter::Current() { return current_meter; }
+
+HeapMeter::Scope::Scope(HeapMeter* meter)
+    : meter_(meter),
+      outer_(std::exchange(current_meter, meter)),
+      start_(thread_bytes) {}
+
+HeapMeter::Scope::~Scope() {
+  current_meter = outer_;
+  const int64_t taken = thread_bytes - start_;
+  thread_bytes = start_;
+  meter_->Add(taken);
+}
+
+HeapMeter::Elsewhere::Elsewhere() : start_(thread_bytes) {}
+HeapMeter::Elsewhere::~Elsewhere() { thread_bytes = start_; }
+
+HeapMeter::Beside::Beside(HeapMeter* meter)
+    : meter_(meter), start_(thread_bytes) {}
+HeapMeter::Beside::~Beside() {
+  meter_->beside_.fetch_add(thread_bytes - start_, std::memory_order_relaxed);
+  thread_bytes = start_;
+}
+
+void HeapMeter::Add(int64_t taken) {
+  if (beside_.load(std::memory_order_relaxed) != 0) {
+    taken += beside_.exchange(0, std::memory_order_relaxed);
+  }
+  // What others took for it, and it gave back, is no credit.
+  const int64_t held = std::max<int64_t>(bytes() + taken, 0);
+  bytes_.store(held, std::memory_order_relaxed);
+  if (charge_.Settle(held) || !refusal_.ok()) Judge();
+}
+
+void HeapMeter::Judge() {
+  const int64_t held = bytes();
+  const int64_t most = static_cast<int64_t>(limit_bytes_.load());
+  absl::Status judged;
+  if (held > kAlways) {
+    if (most != 0 && held > most) {
+      judged = absl::ResourceExhaustedError(absl::StrCat(
+          "the session's limit is reached: ", Size(held), " of ", Size(most)));
+    } else {
+      judged = account()->CheckRoom(0);
+      if (!judged.ok() && SteadyNow() >= reclaim_again_) {
+        account()->ledger()->Reclaim(account().get(), 0);
+        reclaim_again_ = SteadyNow() + kReclaimEvery;
+        judged = account()->CheckRoom(0);
+      }
+    }
+  }
+  if (judged.ok()) {
+    refusal_ = absl::OkStatus();
+    return;
+  }
+  if (refusal_.ok()) refused_at_ = held;
+  refusal_ = absl::ResourceExhaustedError(absl::StrCat(
+      "out of memory: the session's handles, graph and results take ",
+      Size(held), " of the daemon's heap, and ", judged.message(),
+      ". Delete tensors; where a loss is added up, add loss.item() or "
+      "loss.detach()"));
+}
+
+}  // namespace holdfast
+
+// ---- the process's
+
+void* operator new(std::size_t bytes) { return holdfast::New(bytes); }
+void* operator new[](std::size_t bytes) { return holdfast::New(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return holdfast::NewAligned(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return holdfast::NewAligned(bytes, alignment);
+}
+void operator delete(void* block) noexcept { holdfast::Delete(block); }
+void operator delete[](void* block) noexcept { holdfast::Delete(block); }
+void operator delete(void* block, std::size_t bytes) noexcept {
+  holdfast::Delete(block, bytes);
+}
+void operator delete[](void* block, std::size_t bytes) noexcept {
+  holdfast::Delete(block, bytes);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  holdfast::Delete(block);
+}
+void operator delete[](void* block, std::align_val_t) noexcept {
+  holdfast::Delete(block);
+}
+void operator delete(void* block, std::size_t bytes,
+                     std::align_val_t) noexcept {
+  holdfast::Delete(block, bytes);
+}
+void operator delete[](void* block, std::size_t bytes,
+                       std::align_val_t) noexcept {
+  holdfast::Delete(block, bytes);
+}
