@@ -17,9 +17,6 @@
 namespace holdfast {
 namespace {
 
-// Net bytes that this thread has taken by operator new. What it frees of
-// others' counts against it: see Elsewhere.
-thread_local int64_t thread_bytes = 0;
 thread_local HeapMeter* current_meter = nullptr;
 
 // What glibc's malloc takes for a block: 8 bytes more, in sixteens. Known
@@ -35,7 +32,7 @@ constexpr absl::Duration kReclaimEvery = absl::Milliseconds(100);
 void* New(std::size_t bytes) {
   void* block = std::malloc(bytes == 0 ? 1 : bytes);
   if (ABSL_PREDICT_FALSE(block == nullptr)) throw std::bad_alloc();
-  thread_bytes += BlockBytes(bytes);
+  HeapMeter::CountTaken(BlockBytes(bytes));
   return block;
 }
 
@@ -44,20 +41,20 @@ void* NewAligned(std::size_t bytes, std::align_val_t alignment) {
   void* block = std::aligned_alloc(
       step, (std::max<std::size_t>(bytes, 1) + step - 1) / step * step);
   if (ABSL_PREDICT_FALSE(block == nullptr)) throw std::bad_alloc();
-  thread_bytes += BlockBytes(bytes);
+  HeapMeter::CountTaken(BlockBytes(bytes));
   return block;
 }
 
 void Delete(void* block, std::size_t bytes) {
   if (block == nullptr) return;
-  thread_bytes -= BlockBytes(bytes);
+  HeapMeter::CountTaken(-BlockBytes(bytes));
   std::free(block);
 }
 
 // Code that does not tell the size.
 void Delete(void* block) {
   if (block == nullptr) return;
-  thread_bytes -= static_cast<int64_t>(malloc_usable_size(block)) + 8;
+  HeapMeter::CountTaken(-static_cast<int64_t>(malloc_usable_size(block)) - 8);
   std::free(block);
 }
 
@@ -67,13 +64,7 @@ std::string Size(int64_t bytes) {
 
 }  // namespace
 
-bool HeapCharge::Settle(int64_t held) {
-  // Falling by less than two steps gives nothing back, so that a program that
-  // goes up and down does not ask for every move.
-  if (account_ == nullptr ||
-      (held != 0 && held < charged_ + kStep && held >= charged_ - kStep)) {
-    return false;
-  }
+void HeapCharge::Charge(int64_t held) {
   const int64_t charge = std::max<int64_t>(held, 0) / kStep * kStep;
   if (charge > charged_) {
     account_->Take(charge - charged_);
@@ -81,33 +72,27 @@ bool HeapCharge::Settle(int64_t held) {
     account_->Return(charged_ - charge);
   }
   charged_ = charge;
-  return true;
 }
-
-int64_t HeapMeter::ThreadBytes() { return thread_bytes; }
 
 HeapMeter* HeapMeter::Current() { return current_meter; }
 
 HeapMeter::Scope::Scope(HeapMeter* meter)
     : meter_(meter),
       outer_(std::exchange(current_meter, meter)),
-      start_(thread_bytes) {}
+      start_(thread_bytes_) {}
 
 HeapMeter::Scope::~Scope() {
   current_meter = outer_;
-  const int64_t taken = thread_bytes - start_;
-  thread_bytes = start_;
+  const int64_t taken = thread_bytes_ - start_;
+  thread_bytes_ = start_;
   meter_->Add(taken);
 }
 
-HeapMeter::Elsewhere::Elsewhere() : start_(thread_bytes) {}
-HeapMeter::Elsewhere::~Elsewhere() { thread_bytes = start_; }
-
 HeapMeter::Beside::Beside(HeapMeter* meter)
-    : meter_(meter), start_(thread_bytes) {}
+    : meter_(meter), start_(thread_bytes_) {}
 HeapMeter::Beside::~Beside() {
-  meter_->beside_.fetch_add(thread_bytes - start_, std::memory_order_relaxed);
-  thread_bytes = start_;
+  meter_->beside_.fetch_add(thread_bytes_ - start_, std::memory_order_relaxed);
+  thread_bytes_ = start_;
 }
 
 void HeapMeter::Add(int64_t taken) {

@@ -36,8 +36,17 @@ class HeapCharge {
   HeapCharge(const HeapCharge&) = delete;
   HeapCharge& operator=(const HeapCharge&) = delete;
 
-  // `held` bytes are there now. Whether the account was told.
-  bool Settle(int64_t held);
+  // `held` bytes are there now. Whether the account was told. Falling by less
+  // than two steps gives nothing back, so that a program that goes up and down
+  // does not ask for every move.
+  bool Settle(int64_t held) {
+    if (account_ == nullptr ||
+        (held != 0 && held < charged_ + kStep && held >= charged_ - kStep)) {
+      return false;
+    }
+    Charge(held);
+    return true;
+  }
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
   // REQUIRES: nothing is held yet.
   void set_account(std::shared_ptr<MemoryAccount> account) {
@@ -45,6 +54,8 @@ class HeapCharge {
   }
 
  private:
+  void Charge(int64_t held);
+
   std::shared_ptr<MemoryAccount> account_;
   int64_t charged_ = 0;
 };
@@ -80,8 +91,8 @@ class HeapMeter {
   // back, such as a transport's messages.
   class Elsewhere {
    public:
-    Elsewhere();
-    ~Elsewhere();
+    Elsewhere() : start_(thread_bytes_) {}
+    ~Elsewhere() { thread_bytes_ = start_; }
     Elsewhere(const Elsewhere&) = delete;
     Elsewhere& operator=(const Elsewhere&) = delete;
 
@@ -104,7 +115,9 @@ class HeapMeter {
   // This thread's; null outside of Scopes.
   static HeapMeter* Current();
   // What this thread has taken, less what it has given back; for differences.
-  static int64_t ThreadBytes();
+  static int64_t ThreadBytes() { return thread_bytes_; }
+  // The process's operator new and delete say so.
+  static void CountTaken(int64_t bytes) { thread_bytes_ += bytes; }
 
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // 0: none.
@@ -122,6 +135,10 @@ class HeapMeter {
   }
 
  private:
+  // Net bytes that this thread has taken by operator new. What it frees of
+  // others' counts against it: see Elsewhere. Here, since every op asks.
+  static inline thread_local int64_t thread_bytes_ = 0;
+
   void Add(int64_t bytes);
   void Judge();
 
