@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the daemon's StatsReply (proto/holdfast.proto).
+"""Reads the daemon's StatsReply (proto/stats.proto).
 
 The few fields of one message need no protobuf package: this is its wire
 format, a list of (field number, type, bytes).

@@ -26,7 +26,7 @@ def _generate():
     subprocess.run(
         [
             *("protoc", f"-I{ROOT}", f"--python_out={folder}"),
-            *("proto/holdfast.proto", "proto/admin.proto"),
+            *("proto/holdfast.proto", "proto/admin.proto", "proto/stats.proto"),
         ],
         cwd=ROOT,
         check=True,

@@ -25,6 +25,7 @@ SOURCES = {
         "server/transport/batch_decoder.cc",
         "proto/holdfast.pb.cc",
         "proto/admin.pb.cc",
+        "proto/stats.pb.cc",
     ],
     "framing": ["server/transport/framing.cc"],
     "shm_ring": ["proto/shm_ring.cc"],
@@ -37,6 +38,7 @@ SOURCES = {
         "ops/tensor_spec.cc",
         "proto/holdfast.pb.cc",
         "proto/admin.pb.cc",
+        "proto/stats.pb.cc",
         "server/state.pb.cc",
     ],
 }
@@ -74,7 +76,8 @@ def main(args):
 
 def generate(build):
     command = ["protoc", "-I.", f"--cpp_out={build}"]
-    command += ["proto/holdfast.proto", "proto/admin.proto", "server/state.proto"]
+    command += ["proto/holdfast.proto", "proto/admin.proto", "proto/stats.proto"]
+    command += ["server/state.proto"]
     run(command, what="generating the protocol's messages", hint="Run ./dev setup.")
 
 
