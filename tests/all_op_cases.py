@@ -8,6 +8,7 @@ import op_cases_composite  # noqa: F401
 import op_cases_conv  # noqa: F401
 import op_cases_count  # noqa: F401
 import op_cases_ctc  # noqa: F401
+import op_cases_edges  # noqa: F401
 import op_cases_elementwise  # noqa: F401
 import op_cases_embedding  # noqa: F401
 import op_cases_fft  # noqa: F401

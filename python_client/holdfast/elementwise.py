@@ -124,8 +124,12 @@ def logit(input, eps=None):
     """log(input / (1 - input)), input limited to [eps, 1 - eps] if given."""
     if not input.is_floating_point():
         input = _ops.to(input, get_default_dtype())
-    if eps is not None:
+    if eps is not None and eps <= 0.5:
         input = _ops.clamp(input, eps, 1 - eps)
+    elif eps is not None:
+        # The limits have changed places: what is below both becomes eps.
+        inner = _ops.where(_ops.gt(input, 1 - eps), 1 - eps, input)
+        input = _ops.where(_ops.lt(input, eps), eps, inner)
     return _ops.log(input / (1 - input))
 
 

@@ -73,15 +73,21 @@ def _rows(name, input, dim, index, source=None):
     return dim, _ops.expand(_ops.view(_ops.to(index, _C.int64), sizes), shape)
 
 
-def _fill_value(value):
-    if isinstance(value, Tensor):
-        if value.dim():
-            raise RuntimeError(
-                "index_fill_ only supports a 0-dimensional value tensor, but got "
-                f"tensor with {value.dim()} dimension(s)."
-            )
-        return value.item()
-    return value
+def _fill_rows(name, input, dim, index):
+    dim, rows = _rows(name, input, dim, index)
+    return dim, _from_start(rows, input.size(dim) if input.dim() else 1)
+
+
+def _filled_rows(input, dim, rows, value):
+    """The mask of the entries that index_fill() writes, and a value for them. An
+    entry that is named twice has one gradient, so that scatter() would not do."""
+    if value.dim():
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got "
+            f"tensor with {value.dim()} dimension(s)."
+        )
+    none = _ops.full(tuple(input.shape), False, device=input.device)
+    return _ops.scatter(none, dim, rows, True), _ops.to(value, input.dtype)
 
 
 @both(out=True)
@@ -100,16 +106,21 @@ def index_copy_(self, dim, index, source):
 
 @both(out=True)
 def index_fill(input, dim, index, value):
-    """Copy of input with value (a number or 0-d tensor) at the rows of index."""
-    dim, rows = _rows("index_fill", input, dim, index)
-    return _ops.scatter(input, dim, rows, _fill_value(value))
+    """Copy of input with value (a number or 0-d tensor) at the rows of index, which
+    count from the end below 0."""
+    dim, rows = _fill_rows("index_fill", input, dim, index)
+    if isinstance(value, Tensor):
+        return input.masked_fill(*_filled_rows(input, dim, rows, value))
+    return _ops.scatter(input, dim, rows, value)
 
 
 @method
 def index_fill_(self, dim, index, value):
     """index_fill() in place."""
-    dim, rows = _rows("index_fill_", self, dim, index)
-    return Tensor.scatter_(self, dim, rows, _fill_value(value))
+    dim, rows = _fill_rows("index_fill_", self, dim, index)
+    if isinstance(value, Tensor):
+        return self.masked_fill_(*_filled_rows(self, dim, rows, value))
+    return Tensor.scatter_(self, dim, rows, value)
 
 
 @both(out=True)
@@ -138,14 +149,16 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
 
 @both(out=True)
 def take_along_dim(input, indices, dim=None):
-    """gather() with the other dimensions broadcast; without dim over all elements."""
+    """gather() with the other dimensions broadcast; without dim over all elements.
+    Indices below 0 count from the end."""
     if indices.dtype is not _C.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{indices.dtype}"
         )
     if dim is None:
-        return _ops.gather(input.reshape(-1), 0, indices.reshape(-1))
+        flat = input.reshape(-1)
+        return _ops.gather(flat, 0, _from_start(indices.reshape(-1), flat.size(0)))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of "
@@ -160,4 +173,9 @@ def take_along_dim(input, indices, dim=None):
     shape = list(broadcast_shapes(own, wanted))
     own, wanted = list(shape), list(shape)
     own[dim], wanted[dim] = input.size(dim), indices.size(dim)
+    indices = _from_start(indices, input.size(dim))
     return _ops.gather(_ops.expand(input, own), dim, _ops.expand(indices, wanted))
+
+
+def _from_start(indices, size):
+    return _ops.where(_ops.lt(indices, 0), indices + size, indices)

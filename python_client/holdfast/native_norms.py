@@ -27,6 +27,12 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(group_norm(), mean, 1 / standard deviation), the latter [N, group]."""
     output, mean, rstd = _ops.group_norm(input, weight, bias, group, 0, eps)
     kept = (N, group)
+    if input.requires_grad and _C.is_grad_enabled():
+        # The op has no gradient of its statistics.
+        rows = input.reshape(N, group, C // group * HxW)
+        mean = _ops.mean(rows, (2,))
+        rstd = _ops.rsqrt(var(rows, 2, unbiased=False) + eps)
+        return output, mean, rstd
     return output, mean.detach().reshape(kept), rstd.detach().reshape(kept)
 
 

@@ -164,7 +164,8 @@ def vecdot(x, y, *, dim=-1):
 @function(out=True)
 def tensordot(a, b, dims=2):
     """Sums of products over the last dims of a and the first of b, or over the
-    pairs dims[0] of a and dims[1] of b."""
+    pairs dims[0] of a and dims[1] of b. One of a pair may have size 1: it broadcasts.
+    """
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -181,7 +182,11 @@ def tensordot(a, b, dims=2):
             f"{list(of_a)} and {list(of_b)}"
         )
     for i, j in zip(of_a, of_b):
-        if a.size(i) != b.size(j):
+        if a.size(i) == 1:
+            b = _ops.sum(b, (j,), True) if b.size(j) != 1 else b
+        elif b.size(j) == 1:
+            a = _ops.sum(a, (i,), True)
+        elif a.size(i) != b.size(j):
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size "
                 f"{a.size(i)} in dim {i} and second has size {b.size(j)} in dim {j}"

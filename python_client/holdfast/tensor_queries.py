@@ -242,7 +242,11 @@ def frexp(input):
     exponent = exponent + _ops.to(_ops.ge(safe / 2, half), _C.float64)
     exponent = exponent - _ops.to(_ops.lt(safe, _ops.exp2(exponent - 1)), _C.float64)
     exponent = _ops.where(normal, exponent, 0.0)
-    mantissa = input * _ops.to(_ops.exp2(-exponent), input.dtype)
+    # In two steps: one factor alone overflows for subnormal numbers.
+    half = _ops.floor(exponent / 2)
+    mantissa = input
+    for part in (half, exponent - half):
+        mantissa = mantissa * _ops.to(_ops.exp2(-part), input.dtype)
     return mantissa, _ops.to(exponent, _C.int32)
 
 

@@ -76,11 +76,15 @@ def test_questions():
 
 
 SMALL = np.array([0.0, 1, 2, 3, -8, 1e-30, 0.7, np.inf, -5e300])
+SUBNORMAL = np.array([5e-324, 3e-310, 2.5e-308, 1.7e308, -4e-320])
 CASES = {
     "frexp": lambda lib: lib.frexp(lib.tensor(SMALL[:7]))[0],
     "frexp exponent": lambda lib: lib.frexp(lib.tensor(SMALL))[1][
         [0, 1, 2, 3, 4, 5, 6, 8]
     ],
+    "frexp subnormal": lambda lib: lib.frexp(lib.tensor(SUBNORMAL))[0],
+    "frexp subnormal exponent": lambda lib: lib.frexp(lib.tensor(SUBNORMAL))[1],
+    "frexp subnormal float": lambda lib: lib.frexp(lib.tensor([1e-45, 1e-40, 3e38]))[0],
     "fill": lambda lib: lib.fill(lib.tensor(SMALL), 3),
     "constant_pad_nd": lambda lib: lib.constant_pad_nd(lib.tensor(SMALL), (1, 2), 4),
     "fill_diagonal_": lambda lib: lib.zeros(3, 5).fill_diagonal_(2),

@@ -30,19 +30,21 @@ def householder_product(A, tau):
             f"[..., k] with n >= k. Got {list(A.shape)} and {list(tau.shape)}."
         )
     vectors, inner = _reflections(A[..., :k], tau)
-    top = vectors[..., :n, :].mH
+    top = _ops.unsqueeze(tau, -1) * vectors[..., :n, :].mH
     identity = identity_like(A, m)[:, :n]
-    return identity - vectors @ _ops.linalg_solve_triangular(inner, top, True)
+    return identity - vectors @ _solve_unit(inner, top, True)
 
 
 def _reflections(A, tau):
-    """(V, S) with H_1 ... H_k = I - V S^-1 V^H, S upper triangular."""
-    # A reflection with tau = 0 is the identity, as one of the vector 0 is.
-    idle = _ops.eq(tau, 0)
-    identity = identity_like(A, A.size(-2))[:, : A.size(-1)]
-    vectors = (A.tril(-1) + identity).masked_fill(idle.unsqueeze(-2), 0)
-    inverse = 1 / tau.masked_fill(idle, 1)
-    return vectors, (vectors.mH @ vectors).triu(1) + inverse.diag_embed()
+    """(V, S) with H_1 ... H_k = I - V S^-1 diag(tau) V^H, S unit upper triangular:
+    without 1 / tau, which is not there for a reflection that is the identity."""
+    vectors = A.tril(-1) + identity_like(A, A.size(-2))[:, : A.size(-1)]
+    inner = _ops.unsqueeze(tau, -1) * (vectors.mH @ vectors).triu(1)
+    return vectors, inner + identity_like(A, A.size(-1))
+
+
+def _solve_unit(inner, right, upper):
+    return _ops.linalg_solve_triangular(inner, right, upper, unitriangular=True)
 
 
 @both
@@ -61,11 +63,11 @@ def ormqr(input, tau, other, left=True, transpose=False):
     vectors, inner = _reflections(input[..., :k], tau)
     if not left:  # (Q^H C^H)^H
         return ormqr(input, tau, other.mH, True, not transpose).mH
-    half = vectors.mH @ other
+    half, scale = vectors.mH @ other, _ops.unsqueeze(tau, -1)
     if transpose:
-        part = _ops.linalg_solve_triangular(inner.mH, half, False)
+        part = scale.conj() * _solve_unit(inner.mH, half, False)
     else:
-        part = _ops.linalg_solve_triangular(inner, half, True)
+        part = _solve_unit(inner, scale * half, True)
     return other - vectors @ part
 
 

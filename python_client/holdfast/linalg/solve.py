@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both
+from holdfast.constants import in_graph_of
 from holdfast.return_types import named_result
 
 from .factor import identity_like
@@ -153,7 +154,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         )
     empty = _ops.empty((0,), dtype=A.dtype, device=A.device)
     rank = _ops.empty((0,), dtype=_C.int64, device=A.device)
-    singular_values = residuals = empty
+    singular_values = empty
     if driver == "gels":
         solution = _least_norm(A, right)
     else:
@@ -164,9 +165,11 @@ def lstsq(A, B, rcond=None, *, driver=None):
         if driver != "gelsy":
             singular_values = values
     if A.size(-2) > A.size(-1) and driver != "gelsy":
-        error = (A @ solution - right).detach()
+        error = A @ solution - right
         residuals = _ops.sum(error * error, -2)
         residuals = _ops.squeeze(residuals, -1) if vector else residuals
+    else:
+        residuals = in_graph_of(empty, A, B)
     solution = _ops.squeeze(solution, -1) if vector else solution
     return _lstsq_result(solution, residuals, rank, singular_values)
 

@@ -170,8 +170,19 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     return _hf.linalg.vector_norm(filled, ord, dims or None, keepdim, dtype=dtype)
 
 
-def var(input, dim=None, unbiased=False, *, keepdim=False, dtype=None, mask=None):
-    """Variance over dim; unbiased: over the count less one."""
+def var(
+    input,
+    dim=None,
+    unbiased=None,
+    *,
+    correction=None,
+    keepdim=False,
+    dtype=None,
+    mask=None,
+):
+    """Variance over dim: over the count less `correction` (1 unless given). unbiased,
+    the older word: a correction of 1 if True, 0 if False."""
+    correction = _correction(unbiased, correction)
     if dtype is None:
         real = input.is_floating_point() or input.is_complex()
         dtype = input.dtype if real else _C.float32
@@ -180,15 +191,32 @@ def var(input, dim=None, unbiased=False, *, keepdim=False, dtype=None, mask=None
     x = input - centre
     total = sum(x * _hf.conj(x), dim, keepdim=keepdim, dtype=dtype, mask=mask)
     count = count.reshape(tuple(total.shape))
-    if unbiased:
-        count = _hf.clamp(count - 1, min=0)
+    if correction:
+        count = _hf.clamp(count - correction, min=0)
     return _ops.to(total / count, dtype)
 
 
-def std(input, dim=None, unbiased=False, *, keepdim=False, dtype=None, mask=None):
+def _correction(unbiased, correction):
+    if unbiased is not None and correction is not None:
+        raise ValueError("Only one of unbiased and correction may be given.")
+    if unbiased is not None:
+        return int(unbiased)
+    return 1 if correction is None else correction
+
+
+def std(
+    input,
+    dim=None,
+    unbiased=None,
+    *,
+    correction=None,
+    keepdim=False,
+    dtype=None,
+    mask=None,
+):
     """Square root of var()."""
-    variance = var(input, dim, unbiased, keepdim=keepdim, dtype=dtype, mask=mask)
-    return _hf.sqrt(variance)
+    how = {"correction": correction, "keepdim": keepdim, "dtype": dtype, "mask": mask}
+    return _hf.sqrt(var(input, dim, unbiased, **how))
 
 
 def softmax(input, dim, *, dtype=None, mask=None):

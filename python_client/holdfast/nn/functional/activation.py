@@ -104,6 +104,8 @@ def prelu(input, weight):
                 f"{tuple(input.shape)}."
             )
         weight = weight.reshape([1, -1] + [1] * (input.dim() - 2))
+    elif input.dim() == 0:
+        weight = weight.reshape(())
     result = holdfast.where(input > 0, input, input * weight)
     return _C.show_as(result, "PreluBackward0", input, weight)
 

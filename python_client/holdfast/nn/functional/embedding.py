@@ -252,6 +252,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
             "cosine_similarity(): expected common dtype to be floating point. Got "
             f"x1={x1.dtype}, x2={x2.dtype}."
         )
+    if x1.shape != x2.shape:  # dim counts in the shape of both
+        x1, x2 = holdfast.broadcast_tensors(x1, x2)
     norms = [x.norm(2, dim, True).clamp(min=eps) for x in (x1, x2)]
     return ((x1 / norms[0]) * (x2 / norms[1])).sum(dim)
 

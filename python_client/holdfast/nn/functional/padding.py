@@ -42,6 +42,8 @@ def pad(input, pad, mode="constant", value=None):
 def _pad_dim(input, dim, sides, mode):
     if min(sides) < 0:
         start, end = -min(sides[0], 0), input.shape[dim] + min(sides[1], 0)
+        if start >= end and mode == "replicate" and sum(sides) + input.shape[dim] > 0:
+            return _replicate(input, dim, *sides)
         if start >= end:
             raise RuntimeError(
                 f"[pad] padding {sides} leaves nothing of dimension {dim} of input "
@@ -61,6 +63,13 @@ def _pad_dim(input, dim, sides, mode):
     if after:
         pieces.append(_border(input, dim, mode, after, size, first=False))
     return _ops.cat(pieces, dim)
+
+
+def _replicate(input, dim, before, after):
+    """Crops all of one side away: what the other side repeats is the last entry."""
+    size = input.shape[dim]
+    place = _ops.clamp(_ops.arange(-before, size + after), 0, size - 1)
+    return _ops.index_select(input, dim, place)
 
 
 def _check(mode, before, after, dim, size, input):
