@@ -28,6 +28,7 @@
 #include "server/command_line.h"
 #include "server/exec/device_library.h"
 #include "server/exec/worker.h"
+#include "server/heap_return.h"
 #include "server/http/http_server.h"
 #include "server/log/json_string.h"
 #include "server/log/log.h"
@@ -352,6 +353,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     }
     // With nothing to read again, SIGHUP is a terminal that was closed, or a
     // parent; a service is only told to look.
+    const HeapReturn heap_return;
     std::function<void()> reload;
     if (!absl::GetFlag(FLAGS_config).empty() ||
         !absl::GetFlag(FLAGS_token_file).empty() ||

@@ -70,6 +70,7 @@ void HeapCharge::Charge(int64_t held) {
     account_->Take(charge - charged_);
   } else if (charge < charged_) {
     account_->Return(charged_ - charge);
+    freed_.fetch_add(charged_ - charge, std::memory_order_relaxed);
   }
   charged_ = charge;
 }

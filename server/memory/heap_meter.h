@@ -47,6 +47,8 @@ class HeapCharge {
     Charge(held);
     return true;
   }
+  // Of all charges since the process began, in steps. From any thread.
+  static int64_t Freed() { return freed_.load(std::memory_order_relaxed); }
   const std::shared_ptr<MemoryAccount>& account() const { return account_; }
   // REQUIRES: nothing is held yet.
   void set_account(std::shared_ptr<MemoryAccount> account) {
@@ -55,6 +57,8 @@ class HeapCharge {
 
  private:
   void Charge(int64_t held);
+
+  static inline std::atomic<int64_t> freed_{0};
 
   std::shared_ptr<MemoryAccount> account_;
   int64_t charged_ = 0;
