@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
+#include "ops/check.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
@@ -292,7 +293,12 @@ absl::Status BackwardPass::RunRule(uint32_t index) {
   }
   GradContext context(&sink_, node, absl::MakeSpan(grads),
                       options_.create_graph, mask);
-  node->rule().apply(context);
+  try {
+    node->rule().apply(context);
+  } catch (...) {
+    return WithForwardOp(
+        CaughtStatus(absl::StrCat("backward of ", node->name())), *node);
+  }
   if (node->packed()) node->ForgetUnpacked();
   if (!context.status().ok()) return WithForwardOp(context.status(), *node);
   if (!options_.retain_graph) node->Release();

@@ -16,6 +16,7 @@
 
 #include "autograd/reference_sink.h"
 #include "autograd/tape.h"
+#include "ops/check.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 
@@ -82,6 +83,24 @@ class EngineTest : public testing::Test {
     return RunAll(sink_, op, inputs, attrs, /*inplace=*/true)[0];
   }
 
+  ReferenceSink sink_;
+};
+
+// One that is wrong where a rule multiplies.
+class WrongSink final : public OpSink {
+ public:
+  absl::StatusOr<Values> Emit(const Attrs& attrs,
+                              absl::Span<const Value> inputs, bool record,
+                              bool inplace) override {
+    HF_CHECK(attrs.schema().id != OpId::mul);
+    return sink_.Emit(attrs, inputs, record, inplace);
+  }
+  absl::StatusOr<bool> HasNaN(const Value& value) override {
+    return sink_.HasNaN(value);
+  }
+  Value Alias(const Value& value) override { return sink_.Alias(value); }
+
+ private:
   ReferenceSink sink_;
 };
 
@@ -491,6 +510,27 @@ TEST_F(EngineTest, AMillionNodesAreFreedWithoutRecursion) {
     EXPECT_THAT(Gradients({Mul(y, x)}, {x}), ElementsAre(Doubles{1}));
     y.reset();
   }
+}
+
+// ---- mistakes of ours
+
+TEST_F(EngineTest, AFailedCheckInARuleNamesItsOp) {
+  const Value x = NewLeaf({2}, {1, 2});
+  const Value y = Mul(x, NewTensor(DType::kFloat32, {2}, {3, 4}));
+  y->GradientEdge().node->op_sequence = 7;
+  const Value root = Sum(y);
+  WrongSink wrong;
+  BackwardOptions options;
+  options.retain_graph = true;
+  const absl::Status status =
+      RunBackward(wrong, {root}, {nullptr}, {x}, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("a check failed in backward of mul at "
+                        "autograd/engine_test.cc:"));
+  EXPECT_EQ(status.GetPayload(kForwardOpPayload), absl::Cord("7"));
+  // The graph and its nodes are fit for another pass.
+  EXPECT_THAT(Gradients({root}, {x}), ElementsAre(ElementsAre(3, 4)));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "absl/flags/usage.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/device.h"
@@ -27,6 +28,7 @@
 #include "server/byte_size_flag.h"
 #include "server/command_line.h"
 #include "server/exec/device_library.h"
+#include "server/exec/watchdog.h"
 #include "server/exec/worker.h"
 #include "server/heap_return.h"
 #include "server/http/http_server.h"
@@ -218,6 +220,17 @@ absl::Status OnOrOff(const char* flag, const std::string& value, bool* on) {
   return absl::OkStatus();
 }
 
+// A test has no time to be five seconds late.
+Watchdog::Options WatchdogOptions() {
+  Watchdog::Options options;
+  double seconds = 0;
+  const char* const text = std::getenv("HOLDFAST_TEST_LATE_AFTER");
+  if (text != nullptr && absl::SimpleAtod(text, &seconds) && seconds > 0) {
+    options.late_after = absl::Seconds(seconds);
+  }
+  return options;
+}
+
 // The devices of the flags; at least one.
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> MakeDevices(
     int threads, EndOfService* end) {
@@ -306,6 +319,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     if (!configured.ok()) return configured;
   }
   worker.Start([&registry] { registry.ExpireSessions(SteadyNow()); });
+  const Watchdog watchdog(&worker, WatchdogOptions());
 
   if (state != nullptr) state->Start(device, &worker, &registry);
 
@@ -329,7 +343,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   std::unique_ptr<HttpServer> http;
   if (status.ok() && !absl::GetFlag(FLAGS_http).empty()) {
     absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(
-        &registry,
+        &registry, &watchdog,
         {absl::GetFlag(FLAGS_http), absl::GetFlag(FLAGS_allow_remote),
          absl::GetFlag(FLAGS_http_everything), TlsFlags()});
     if (started.ok()) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/cpu/copy.h"
@@ -137,10 +138,12 @@ class CpuDevice final : public Device {
     if (choice_.Choose(key, start) == ThreadChoice::kAlone) {
       context_.num_threads = 1;
     }
-    absl::Status status = Run(attrs, inputs, outputs);
-    context_.num_threads = threads_;
-    choice_.Took(Now() - start);
-    return status;
+    // Also after an exception.
+    const auto took = absl::MakeCleanup([this, start] {
+      context_.num_threads = threads_;
+      choice_.Took(Now() - start);
+    });
+    return Run(attrs, inputs, outputs);
   }
 
   absl::Status ComputeSizes(StreamId, const Attrs& attrs,
@@ -184,6 +187,9 @@ class CpuDevice final : public Device {
   }
   absl::Status Run(const Attrs& attrs, absl::Span<const TensorView> inputs,
                    absl::Span<const TensorView> outputs) {
+    const auto reset = absl::MakeCleanup([this] {
+      if (context_.used()) context_.Reset();
+    });
     const KernelFn kernel =
         kernels_.kernels[static_cast<int>(attrs.schema().id)];
     absl::Status status =
@@ -191,7 +197,6 @@ class CpuDevice final : public Device {
             ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
             : kernel(context_, attrs, inputs, outputs);
     if (!status.ok()) status = context_.Explained(attrs, std::move(status));
-    if (context_.used()) context_.Reset();
     return status;
   }
 

@@ -3,14 +3,18 @@
 #include "server/exec/executor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "absl/base/optimization.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "autograd/engine.h"
+#include "ops/check.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
@@ -18,6 +22,7 @@
 #include "proto/limits.h"
 #include "server/exec/protocol_error.h"
 #include "server/exec/published_tensors.h"
+#include "server/log/stack_text.h"
 
 namespace holdfast {
 namespace {
@@ -199,7 +204,12 @@ absl::StatusOr<Value> Executor::Resolve(uint64_t handle, FailurePtr* failure) {
     return Value();
   }
   if (entry->history && entry->seen_writes != entry->history->writes()) {
-    absl::Status s = RefreshHistory(entry);
+    absl::Status s;
+    try {
+      s = RefreshHistory(entry);
+    } catch (...) {
+      s = CaughtStatus("view");
+    }
     if (!s.ok()) {
       if (*failure == nullptr) *failure = NewFailure(s, "view");
       return Value();
@@ -216,6 +226,9 @@ FailurePtr Executor::NewFailure(const absl::Status& status,
     last_limit_hit_ = std::string(status.message());
   }
   failure->status = status;
+  if (ABSL_PREDICT_FALSE(absl::IsInternal(status))) {
+    NoteCheckFailed(&failure->status);
+  }
   failure->op = op;
   failure->op_sequence = sequence == 0 ? op_sequence_ : sequence;
   if (const auto forward = status.GetPayload(kForwardOpPayload)) {
@@ -224,6 +237,21 @@ FailurePtr Executor::NewFailure(const absl::Status& status,
   }
   if (unreported_ == nullptr) unreported_ = failure;
   return failure;
+}
+
+void Executor::NoteCheckFailed(absl::Status* status) {
+  const absl::optional<absl::Cord> stack =
+      status->GetPayload(kCheckFailedPayload);
+  if (!stack.has_value()) return;
+  ++checks_failed_;
+  const std::string bytes(*stack);
+  std::vector<void*> frames(bytes.size() / sizeof(void*));
+  if (!frames.empty()) std::memcpy(frames.data(), bytes.data(), bytes.size());
+  last_check_failed_ = std::string(status->message());
+  if (!frames.empty()) {
+    absl::StrAppend(&last_check_failed_, "; stack: ", StackText(frames));
+  }
+  status->ErasePayload(kCheckFailedPayload);
 }
 
 void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
@@ -265,34 +293,18 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
       (promised > 0 || call.record())) {
     inherited = FullFailure(schema.name);
   }
-  Values outputs;
+  if (call.device() >= kMaxDevices) {
+    return ProtocolError(absl::StrCat("a device's number must be below ",
+                                      kMaxDevices, ". Got ", call.device()));
+  }
   absl::Status status;
   if (inherited == nullptr) {
-    Attrs attrs(&schema);
-    status = AttrsFromProto(call.attrs(), &attrs);
-    if (ABSL_PREDICT_FALSE(call.device() != 0)) {
-      if (call.device() >= kMaxDevices) {
-        return ProtocolError(absl::StrCat("a device's number must be below ",
-                                          kMaxDevices, ". Got ",
-                                          call.device()));
-      }
-      attrs.set_device(static_cast<int>(call.device()));
+    try {
+      status = RunAndFile(call, inputs);
+    } catch (...) {
+      status = CaughtStatus(schema.name);
     }
-    if (status.ok()) status = RunOp(call, attrs, inputs, &outputs);
-    if (status.ok()) {
-      for (int i = 0; i < promised; ++i) {
-        store_.Put(call.outputs() + i, std::move(outputs[i]));
-        // Detached tensors have a history of their own.
-        if (schema.has(kView) && schema.id != OpId::detach &&
-            schema.id != OpId::variable_data) {
-          NoteView(call.inputs(0), call.outputs() + i);
-        }
-      }
-      if (call.inplace() && outputs[0] != inputs[0]) {
-        status = NoteWrite(call.inputs(0), std::move(outputs[0]));
-      }
-      if (status.ok()) return absl::OkStatus();
-    }
+    if (status.ok()) return absl::OkStatus();
   }
   FailurePtr failure =
       inherited != nullptr ? inherited : NewFailure(status, schema.name);
@@ -306,6 +318,30 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
     for (uint64_t handle : call.inputs()) {
       if (handle != 0) store_.MarkFailed(handle, failure);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunAndFile(const v1::OpCall& call,
+                                  const Inputs& inputs) {
+  const OpSchema& schema = GetOp(static_cast<OpId>(call.op()));
+  Attrs attrs(&schema);
+  absl::Status status = AttrsFromProto(call.attrs(), &attrs);
+  if (call.device() != 0) attrs.set_device(static_cast<int>(call.device()));
+  Values outputs;
+  if (status.ok()) status = RunOp(call, attrs, inputs, &outputs);
+  if (!status.ok()) return status;
+  const int promised = call.inplace() ? 0 : schema.num_outputs;
+  for (int i = 0; i < promised; ++i) {
+    store_.Put(call.outputs() + i, std::move(outputs[i]));
+    // Detached tensors have a history of their own.
+    if (schema.has(kView) && schema.id != OpId::detach &&
+        schema.id != OpId::variable_data) {
+      NoteView(call.inputs(0), call.outputs() + i);
+    }
+  }
+  if (call.inplace() && outputs[0] != inputs[0]) {
+    return NoteWrite(call.inputs(0), std::move(outputs[0]));
   }
   return absl::OkStatus();
 }

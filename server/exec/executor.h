@@ -193,6 +193,10 @@ class Executor {
   // Commands that failed for want of memory, and what the last was told.
   uint64_t limit_hits() const { return limit_hits_; }
   const std::string& last_limit_hit() const { return last_limit_hit_; }
+  // Ops that failed by a mistake of ours, and what the last was told, with the
+  // stack of the check where that is known.
+  uint64_t checks_failed() const { return checks_failed_; }
+  const std::string& last_check_failed() const { return last_check_failed_; }
 
  private:
   struct KeptTensor {
@@ -306,6 +310,8 @@ class Executor {
   absl::Status ApplyNoted(const v1::Command& command);
   void ContinueNoted(absl::FunctionRef<bool()> yield);
 
+  // Runs the op and files its results.
+  absl::Status RunAndFile(const v1::OpCall& call, const Inputs& inputs);
   // The op itself.
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
@@ -363,6 +369,8 @@ class Executor {
   FailurePtr NewFailure(const absl::Status& status, const std::string& op,
                         uint64_t sequence = 0);
   void ReportFailure(OpFailure& failure, v1::Status* status);
+  // For the log. `status` is not to have the payload any more.
+  void NoteCheckFailed(absl::Status* status);
 
   Device* const device_;
   ReplySink* const sink_;
@@ -404,6 +412,8 @@ class Executor {
   FailurePtr unreported_;    // first failure no read has told yet
   uint64_t limit_hits_ = 0;
   std::string last_limit_hit_;
+  uint64_t checks_failed_ = 0;
+  std::string last_check_failed_;
   std::unique_ptr<ProfileBuffer> profile_;  // until it is read
   bool profiling_ = false;                  // into profile_
   int64_t batch_received_ns_ = 0;

@@ -7,6 +7,7 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/engine.h"
+#include "ops/check.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "server/exec/executor.h"
@@ -109,7 +110,12 @@ void Executor::Continue(absl::FunctionRef<bool()> yield) {
 void Executor::ContinuePass(absl::FunctionRef<bool()> yield) {
   PendingBackward& top = *backwards_.back();
   runner_.set_client_op(top.op_sequence);
-  absl::StatusOr<BackwardPass::State> state = top.pass->Run(yield);
+  absl::StatusOr<BackwardPass::State> state = BackwardPass::State::kDone;
+  try {
+    state = top.pass->Run(yield);
+  } catch (...) {
+    state = CaughtStatus("backward");
+  }
   if (!state.ok()) return EndBackward(state.status());
   switch (*state) {
     case BackwardPass::State::kRunning:

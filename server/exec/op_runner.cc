@@ -10,11 +10,14 @@
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
 #include "kernels/number_operand.h"
+#include "ops/check.h"
 #include "ops/complex.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -28,6 +31,10 @@ namespace {
 
 using Views = absl::InlinedVector<TensorView, 4>;
 using Specs = absl::InlinedVector<const TensorSpec*, 4>;
+
+std::atomic<int> running_kernel{-1};
+
+void NoteKernel(int op) { running_kernel.store(op, std::memory_order_relaxed); }
 
 // One writer: plain load and store suffice.
 void Bump(std::atomic<uint64_t>& counter, uint64_t by) {
@@ -179,6 +186,18 @@ absl::Status CheckSteps(const OpSchema& schema, absl::Span<const Value> inputs,
       schema.name, kMostSeconds, kStepsPerSecond, got, steps, bytes));
 }
 
+// Of a failed call's tensors.
+constexpr size_t kMostToldSpecs = 8;
+
+// The same, which says more.
+absl::Status WithText(const absl::Status& status, absl::string_view more) {
+  absl::Status result(status.code(), absl::StrCat(status.message(), more));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& value) {
+    result.SetPayload(type, value);
+  });
+  return result;
+}
+
 bool NoElements(absl::Span<const TensorView> views) {
   return std::all_of(views.begin(), views.end(), [](const TensorView& view) {
     return !view.present() || view.spec->numel() == 0;
@@ -209,6 +228,8 @@ bool MayNotChange(const OpSchema& schema, const TensorSpec& spec,
 }
 
 }  // namespace
+
+int RunningKernel() { return running_kernel.load(std::memory_order_relaxed); }
 
 std::array<OpCounters, kNumOps>& AllOpCounters() {
   static auto& counters = *new std::array<OpCounters, kNumOps>();
@@ -259,13 +280,38 @@ absl::StatusOr<bool> OpRunner::HasNaN(const Value& value) {
 absl::Status OpRunner::Run(const Attrs& attrs, absl::Span<const Value> inputs,
                            bool record, bool inplace, Values* outputs) {
   if (ABSL_PREDICT_TRUE(profile_ == nullptr)) {
-    return RunOp(attrs, inputs, record, inplace, outputs);
+    return RunCaught(attrs, inputs, record, inplace, outputs);
   }
   const int64_t start = ProfileNow();
-  absl::Status status = RunOp(attrs, inputs, record, inplace, outputs);
+  absl::Status status = RunCaught(attrs, inputs, record, inplace, outputs);
   profile_->NoteOp(attrs.schema(), inputs, inplace, *outputs, start,
                    status.ok());
   return status;
+}
+
+absl::Status OpRunner::RunCaught(const Attrs& attrs,
+                                 absl::Span<const Value> inputs, bool record,
+                                 bool inplace, Values* outputs) {
+  try {
+    return RunOp(attrs, inputs, record, inplace, outputs);
+  } catch (...) {
+    NoteKernel(-1);
+    outputs->clear();
+    OpCounters& counters = CountersOf(attrs.schema().id);
+    Bump(counters.calls, 1);
+    Bump(counters.failures, 1);
+    std::vector<std::string> specs;
+    for (const Value& input : inputs) {
+      if (specs.size() == kMostToldSpecs) {
+        specs.push_back(absl::StrCat("and ", inputs.size() - specs.size()));
+        break;
+      }
+      specs.push_back(input ? input->spec().ToString() : "None");
+    }
+    return WithText(CaughtStatus(attrs.schema().name),
+                    absl::StrCat(". Got ", absl::StrJoin(specs, ", "),
+                                 inplace ? ", in place" : ""));
+  }
 }
 
 absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
@@ -425,8 +471,10 @@ absl::Status OpRunner::CompleteSpecs(const SessionDevice& place,
     }
   }
   absl::InlinedVector<int64_t, 4> sizes(unknown.size());
+  NoteKernel(static_cast<int>(attrs.schema().id));
   absl::Status s = place.device->ComputeSizes(place.stream, attrs, inputs.views,
                                               absl::MakeSpan(sizes));
+  NoteKernel(-1);
   if (!s.ok()) return s;
   for (size_t i = 0; i < unknown.size(); ++i) *unknown[i] = sizes[i];
   for (OutputSpec& out : *specs) {
@@ -499,9 +547,11 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
       place.guard == nullptr &&  // else a client may have written them since
       DataKnownRight(attrs, inputs);
   if (ABSL_PREDICT_TRUE(!NothingToCompute(schema, prepared.views, views))) {
+    NoteKernel(static_cast<int>(schema.id));
     status = place.device->Launch(place.stream, philox,
                                   known ? Checked(attrs) : attrs,
                                   prepared.views, views);
+    NoteKernel(-1);
   }
   if (ABSL_PREDICT_FALSE(place.asynchronous)) {
     NoteIntegers(attrs, inputs, inplace, status.ok(), *outputs);

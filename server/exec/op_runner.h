@@ -51,6 +51,9 @@ inline OpCounters& CountersOf(OpId op) {
   return AllOpCounters()[static_cast<int>(op)];
 }
 
+// The op whose kernel the worker runs just now; -1: none. Any thread.
+int RunningKernel();
+
 class ProfileBuffer;
 
 class OpRunner final : public OpSink {
@@ -119,6 +122,9 @@ class OpRunner final : public OpSink {
   static void JoinShared(const SessionDevice& place, Storage* storage);
   // A copy on another device; both streams wait for each other.
   absl::StatusOr<RefPtr<Tensor>> Move(const Tensor& tensor, int device);
+  // RunOp, of which no exception comes: what one says is the op's error.
+  absl::Status RunCaught(const Attrs& attrs, absl::Span<const Value> inputs,
+                         bool record, bool inplace, Values* outputs);
   absl::Status RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
                      bool record, bool inplace, Values* outputs);
   absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,

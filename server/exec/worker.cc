@@ -281,8 +281,10 @@ bool Worker::ServeOne() {
   const std::shared_ptr<Session> hold = next->shared_from_this();
   share_.Begin(next->user_share(), *next->share());
   const Clock::time_point start = Clock::now();
+  turn_of_.store(next->options().id, std::memory_order_relaxed);
   next->RunSome(
       {options_.slice_commands, options_.slice_time, lead(), &has_posted_});
+  turn_of_.store(0, std::memory_order_relaxed);
   const double used = Seconds(Clock::now() - start);
   FairShare::Charge(next->user_share(), next->share(), used);
   if (!next->asynchronous()) {
@@ -336,7 +338,10 @@ void Worker::Loop(const std::function<void()>& tick) {
   thread_id_.store(std::this_thread::get_id());
   const auto tick_every = Nanoseconds(options_.tick);
   Clock::time_point next_tick = Clock::now() + tick_every;
+  tid_.store(static_cast<pid_t>(syscall(SYS_gettid)));
   while (!stop_.load(std::memory_order_relaxed)) {
+    turns_.store(turns_.load(std::memory_order_relaxed) + 1,
+                 std::memory_order_relaxed);
     if (has_posted_.load(std::memory_order_acquire)) RunPosted();
     if (ServeOne()) {
       const Clock::time_point now = Clock::now();
@@ -370,6 +375,7 @@ void Worker::Loop(const std::function<void()>& tick) {
       next_tick = Clock::now() + tick_every;
     }
   }
+  tid_.store(0);
 }
 
 }  // namespace holdfast

@@ -10,6 +10,8 @@
 #ifndef HOLDFAST_SERVER_EXEC_WORKER_H_
 #define HOLDFAST_SERVER_EXEC_WORKER_H_
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -78,6 +80,15 @@ class Worker {
 
   bool OnWorkerThread() const;
 
+  // ---- any thread: what a watchdog looks at. A turn of the loop takes a
+  // millisecond or so, and there is at least one in a tick, but where a kernel
+  // takes longer.
+  uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  // The number of the session whose turn it is; 0: none's.
+  uint64_t session() const { return turn_of_.load(std::memory_order_relaxed); }
+  // The kernel's thread number; 0: it does not run.
+  pid_t thread() const { return tid_.load(std::memory_order_relaxed); }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -133,6 +144,9 @@ class Worker {
   Clock::time_point busy_until_;  // something was done, or a bell rang
   bool napped_ = false;           // and nothing has happened since
   std::atomic<std::thread::id> thread_id_{};
+  std::atomic<uint64_t> turns_{0};
+  std::atomic<uint64_t> turn_of_{0};
+  std::atomic<pid_t> tid_{0};
 };
 
 }  // namespace holdfast

@@ -30,8 +30,6 @@ namespace {
 constexpr int kThreads = 8;
 constexpr size_t kMaxBodyBytes = 4096;  // of a request; none has a body
 constexpr time_t kSocketSeconds = 3;
-// One op may take minutes on a CPU; no op takes this long.
-constexpr absl::Duration kStuckAfter = absl::Minutes(10);
 
 // The page loads nothing from elsewhere and is shown in no other page.
 constexpr char kContentPolicy[] =
@@ -64,19 +62,15 @@ bool IsLoopback(const std::string& host) {
       .ok();
 }
 
-void Answer(const absl::Status& status, httplib::Response* response) {
-  if (status.ok()) return response->set_content("ok\n", kTextType);
+// `note`: what else there is to say where all is well.
+void Answer(const absl::Status& status, httplib::Response* response,
+            const std::string& note = "") {
+  if (status.ok()) {
+    return response->set_content(
+        note.empty() ? "ok\n" : absl::StrCat("ok: ", note, "\n"), kTextType);
+  }
   response->status = 503;
   response->set_content(absl::StrCat(status.message(), "\n"), kTextType);
-}
-
-absl::Status CheckWorker(const SessionRegistry& registry) {
-  const absl::Duration silence = registry.WorkerSilence();
-  if (silence < kStuckAfter) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the thread that runs ops has been busy with one for ",
-                   absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1))),
-                   "; the daemon must be started again"));
 }
 
 // A page that a browser on this machine has open must not get at the daemon
@@ -113,8 +107,8 @@ bool Forwarded(const httplib::Request& request) {
 }  // namespace
 
 struct HttpServer::Running {
-  explicit Running(SessionRegistry* registry)
-      : registry(registry), history(registry) {}
+  Running(SessionRegistry* registry, const Watchdog* watchdog)
+      : registry(registry), watchdog(watchdog), history(registry) {}
 
   void Configure(bool loopback);
   // Whose sessions the request's reader may see. False: it was answered with
@@ -125,6 +119,7 @@ struct HttpServer::Running {
   int Bind(const std::string& host, int port);
 
   SessionRegistry* const registry;
+  const Watchdog* const watchdog;
   const History history;
   bool everything = false;
   TlsFiles tls;
@@ -175,10 +170,13 @@ void HttpServer::Running::Configure(bool loopback) {
   server.Get("/metrics", [this](const Request& request, Response& response) {
     Viewer viewer;
     if (!Identify(request, &response, &viewer)) return;
-    response.set_content(MetricsPage(registry, viewer, tls), kMetricsType);
+    response.set_content(MetricsPage(registry, *watchdog, viewer, tls),
+                         kMetricsType);
   });
   server.Get("/healthz", [this](const Request&, Response& response) {
-    Answer(CheckWorker(*registry), &response);
+    std::string busy;
+    const absl::Status health = watchdog->health(&busy);
+    Answer(health, &response, busy);
   });
   server.Get("/readyz", [this](const Request&, Response& response) {
     Answer(registry->Ready(), &response);
@@ -208,7 +206,8 @@ HttpServer::HttpServer() = default;
 HttpServer::~HttpServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
-    SessionRegistry* registry, const Options& options) {
+    SessionRegistry* registry, const Watchdog* watchdog,
+    const Options& options) {
   std::string host;
   absl::Status status =
       CheckListenAddress(options.address, options.allow_remote, &host, "http");
@@ -218,7 +217,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
     return absl::InternalError("[http] the port was checked");
   }
   std::unique_ptr<HttpServer> result(new HttpServer);
-  result->running_ = std::make_unique<Running>(registry);
+  result->running_ = std::make_unique<Running>(registry, watchdog);
   Running* running = result->running_.get();
   running->everything = options.everything;
   running->tls = options.tls;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/exec/watchdog.h"
 #include "server/session/session_registry.h"
 #include "server/transport/tls_credentials.h"
 
@@ -27,9 +28,10 @@ class HttpServer {
     bool everything = false;    // whoever asks sees everybody's sessions
     TlsFiles tls = {};          // of --listen: when they expire is a metric
   };
-  // `registry` must outlive the server.
+  // `registry` and `watchdog` must outlive the server.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
-      SessionRegistry* registry, const Options& options);
+      SessionRegistry* registry, const Watchdog* watchdog,
+      const Options& options);
   ~HttpServer();  // stops
 
   // Waits for requests that are being served. Idempotent.

@@ -203,6 +203,15 @@ void WriteCertificates(const TlsFiles& tls, PrometheusText* out) {
   }
 }
 
+void WriteWorker(const Watchdog& watchdog, PrometheusText* out) {
+  out->Metric("worker_stuck_total", "counter",
+              "Times that the thread that runs ops made no progress.");
+  out->Sample({}, watchdog.times_stuck());
+  out->Metric("worker_late_seconds", "gauge",
+              "Since that thread's last progress, once it is late; else 0.");
+  out->Sample({}, watchdog.seconds_late());
+}
+
 void WriteProcess(double uptime_seconds, PrometheusText* out) {
   const ProcessUsage usage = ReadProcessUsage();
   const auto write = [&](const char* name, const char* type, const char* help,
@@ -228,11 +237,12 @@ void WriteProcess(double uptime_seconds, PrometheusText* out) {
 
 }  // namespace
 
-std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer,
-                        const TlsFiles& tls) {
+std::string MetricsPage(SessionRegistry* registry, const Watchdog& watchdog,
+                        const Viewer& viewer, const TlsFiles& tls) {
   const v1::StatsReply stats = registry->Stats();
   PrometheusText out;
   WriteService(stats, registry->Totals(), &out);
+  WriteWorker(watchdog, &out);
   WriteSessions(VisibleSessions(stats, viewer), &out);
   WriteCertificates(tls, &out);
   WriteOps(&out);

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "server/exec/watchdog.h"
 #include "server/metrics/viewer.h"
 #include "server/session/session_registry.h"
 #include "server/transport/tls_credentials.h"
@@ -16,8 +17,8 @@ namespace holdfast {
 
 // Sums over all sessions, and the values of each that the viewer sees. Reads
 // the certificates of `tls`, where there are any.
-std::string MetricsPage(SessionRegistry* registry, const Viewer& viewer,
-                        const TlsFiles& tls);
+std::string MetricsPage(SessionRegistry* registry, const Watchdog& watchdog,
+                        const Viewer& viewer, const TlsFiles& tls);
 
 }  // namespace holdfast
 

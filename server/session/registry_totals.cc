@@ -77,10 +77,6 @@ void SessionRegistry::CloseDoor() {
   shut_down_ = true;
 }
 
-absl::Duration SessionRegistry::WorkerSilence() const {
-  return SteadyNow() - SteadyTime::FromMicros(last_tick_us_.load());
-}
-
 v1::StatsReply SessionRegistry::Stats() {
   v1::StatsReply reply;
   reply.set_server(kServerName);

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
+#include "ops/check.h"
 #include "ops/op_id.h"
 #include "proto/convert.h"
 #include "proto/steady_time.h"
@@ -226,10 +227,44 @@ void Session::LogLimitHits() {
   next_limit_line_ = SteadyNow() + kLimitLineEvery;
 }
 
+void Session::LogChecksFailed() {
+  if (SteadyNow() < next_check_line_) return;
+  LogSession(spdlog::level::err, label(), "a check failed",
+             {{"times", executor_->checks_failed() - logged_checks_failed_},
+              {"user", options_.user},
+              {"report", executor_->last_check_failed()}});
+  logged_checks_failed_ = executor_->checks_failed();
+  next_check_line_ = SteadyNow() + kLimitLineEvery;
+}
+
 void Session::RunSome(const Slice& slice) {
   const Executor::Counting counting(executor_.get());
   const SteadyTime start = SteadyNow();
   const SteadyTime deadline = start + slice.max_time;
+  int ran = 0;
+  absl::Status status;
+  try {
+    status = RunUntil(slice, start, deadline, &ran);
+  } catch (...) {
+    // It was no op's: nobody knows what became of the session.
+    status = CaughtStatus("session");
+    LogSession(spdlog::level::err, label(), "a check failed",
+               {{"report", status.message()}});
+  }
+  if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
+  if (executor_->checks_failed() != logged_checks_failed_) LogChecksFailed();
+  refused_allocations_.store(executor_->limit_hits(),
+                             std::memory_order_relaxed);
+  if (!status.ok()) Break(status);
+  if (ran > 0) active_us_.store(start.ToMicros());
+  PublishCounters();
+  if (!left_.empty() && (!HasWork() || SteadyNow() >= leave_by_)) {
+    FinishLeaving();
+  }
+}
+
+absl::Status Session::RunUntil(const Slice& slice, SteadyTime start,
+                               SteadyTime deadline, int* ran) {
   SlowClock clock(start);
   executor_->BeginSlice(start);
   executor_->FinishReads();
@@ -241,8 +276,7 @@ void Session::RunSome(const Slice& slice) {
             slice.yield->load(std::memory_order_relaxed)) ||
            SteadyNow() >= deadline;
   };
-  int ran = 0;
-  while (ran < slice.max_commands && connection_ != nullptr &&
+  while (*ran < slice.max_commands && connection_ != nullptr &&
          !executor_->too_far_ahead(slice.lead)) {
     if (executor_->busy()) {
       executor_->Continue([&] {
@@ -250,7 +284,7 @@ void Session::RunSome(const Slice& slice) {
                (over() || executor_->too_far_ahead(slice.lead));
       });
       if (over()) break;
-      ++ran;
+      ++*ran;
       continue;
     }
     if (current_ == nullptr) {
@@ -261,7 +295,7 @@ void Session::RunSome(const Slice& slice) {
     }
     if (position_ < current_->commands_size()) {
       status = executor_->Apply(current_->commands(position_++));
-      ++ran;
+      ++*ran;
     }
     if (status.ok() && unacknowledged_bytes_ > kMaxPendingEventBytes) {
       status = absl::ResourceExhaustedError(absl::StrCat(
@@ -276,15 +310,7 @@ void Session::RunSome(const Slice& slice) {
     }
     if (clock.IsDue() && SteadyNow() >= deadline) break;
   }
-  if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
-  refused_allocations_.store(executor_->limit_hits(),
-                             std::memory_order_relaxed);
-  if (!status.ok()) Break(status);
-  if (ran > 0) active_us_.store(start.ToMicros());
-  PublishCounters();
-  if (!left_.empty() && (!HasWork() || SteadyNow() >= leave_by_)) {
-    FinishLeaving();
-  }
+  return status;
 }
 
 bool Session::FinishFor(SteadyTime deadline, std::function<void()> done) {

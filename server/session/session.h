@@ -209,6 +209,11 @@ class Session : public std::enable_shared_from_this<Session>,
   SessionLabel label() const { return {options_.id, options_.trace_id}; }
   // Allocations were refused since the last look: a line about once a minute.
   void LogLimitHits();
+  void LogChecksFailed();
+  // The commands of a slice; counts them. An error: the client broke the
+  // protocol.
+  absl::Status RunUntil(const Slice& slice, SteadyTime start,
+                        SteadyTime deadline, int* ran);
   void PublishCounters();  // to the mirrors that Stats reads
   void SendEvent(v1::Event event);
   // To the connection; false when it is full. What that keeps is not the
@@ -251,6 +256,8 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t acknowledged_batch_ = 0;  // last one we told the client about
   uint64_t logged_limit_hits_ = 0;
   SteadyTime next_limit_line_ = SteadyTime::Past();
+  uint64_t logged_checks_failed_ = 0;
+  SteadyTime next_check_line_ = SteadyTime::Past();
   // See FinishFor; worker thread.
   std::vector<std::function<void()>> left_;
   SteadyTime leave_by_;

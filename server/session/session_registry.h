@@ -116,9 +116,6 @@ class SessionRegistry {
   void NoteRefused(absl::StatusCode code);
   // Unavailable, with the reason, while no new session can be opened.
   absl::Status Ready();
-  // Since the worker last called ExpireSessions, which it does about once a
-  // second unless an op takes longer.
-  absl::Duration WorkerSilence() const;
   // What the user may see: the sessions are their own, or all for an admin.
   v1::StatsReply StatsFor(const User& user, const v1::StatsRequest& request);
   std::vector<std::shared_ptr<Session>> Sessions();

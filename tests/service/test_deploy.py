@@ -78,7 +78,7 @@ def test_prometheus_takes_the_alarms(metric_names):
     promtool = need("promtool", "prometheus")
     folder = DEPLOY / "prometheus"
     result = run(promtool, "check", "config", "scrape.yml", cwd=folder)
-    assert result.returncode == 0 and "7 rules found" in result.stdout, result
+    assert result.returncode == 0 and "8 rules found" in result.stdout, result
     rules = (folder / "alerts.yml").read_text()
     expressions = " ".join(re.findall(r"expr: (.*)", rules))
     assert used_names(expressions) <= metric_names

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exec/watchdog.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "ops/check.h"
+#include "ops/op_schema.h"
+#include "server/exec/op_runner.h"
+#include "server/log/stack_text.h"
+#include "spdlog/spdlog.h"
+
+namespace holdfast {
+namespace {
+
+// A part of it is the time of a look: who is late by that much is found soon.
+constexpr int kLooksPerLate = 10;
+// How long to wait for the worker to tell its stack: it may be where no signal
+// gets through.
+constexpr absl::Duration kAnswerWithin = absl::Milliseconds(500);
+// Of its silence a worker that computes was on a processor for this part, also
+// on a machine that has several for each.
+constexpr double kComputes = 0.1;
+
+// What the worker tells when it is asked by the signal. Both stay for good: the
+// answer may come late.
+CallStack answer;
+std::atomic<bool> answered{false};
+
+int StackSignal() { return SIGRTMIN + 4; }
+
+void TellStack(int) {
+  const int saved = errno;
+  if (!answered.load(std::memory_order_acquire)) {
+    answer = CallStack::Here(/*skip=*/1);
+    answered.store(true, std::memory_order_release);
+  }
+  errno = saved;
+}
+
+// "": the thread did not answer.
+std::string StackOf(pid_t thread) {
+  answered.store(false);
+  if (syscall(SYS_tgkill, getpid(), thread, StackSignal()) != 0) return "";
+  const absl::Time until = absl::Now() + kAnswerWithin;
+  while (!answered.load(std::memory_order_acquire)) {
+    if (absl::Now() >= until) {
+      answered.store(true);  // whoever comes late writes nothing
+      return "";
+    }
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return StackText(answer.span());
+}
+
+}  // namespace
+
+Watchdog::Watchdog(const Worker* worker, Options options)
+    : worker_(worker), options_(options) {
+  struct sigaction action = {};
+  action.sa_handler = &TellStack;
+  action.sa_flags = SA_RESTART;
+  sigaction(StackSignal(), &action, nullptr);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_one();
+  thread_.join();
+}
+
+absl::Status Watchdog::health(std::string* busy) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  *busy = busy_;
+  return health_;
+}
+
+void Watchdog::Loop() {
+  const absl::Duration every = options_.late_after / kLooksPerLate;
+  SteadyTime last = SteadyNow();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopped_.wait_for(lock, absl::ToChronoNanoseconds(every),
+                            [this] { return stop_; })) {
+    lock.unlock();
+    // Where this thread did not run, as when the process was stopped, the
+    // worker may not have run either.
+    const SteadyTime now = SteadyNow();
+    Look(std::min(now - last, 2 * every));
+    last = now;
+    lock.lock();
+  }
+}
+
+absl::Duration Watchdog::WorkerTime() const {
+  // As pthread_getcpuclockid makes it, which wants the thread's handle.
+  const clockid_t clock =
+      static_cast<clockid_t>((~static_cast<unsigned>(worker_->thread())) << 3) |
+      6;
+  timespec used = {};
+  if (clock_gettime(clock, &used) != 0) return absl::ZeroDuration();
+  return absl::DurationFromTimespec(used);
+}
+
+void Watchdog::Look(absl::Duration since_last) {
+  const uint64_t turns = worker_->turns();
+  const absl::Duration time = WorkerTime();
+  if (turns != turns_ || worker_->thread() == 0) {
+    if (was_stuck_) {
+      spdlog::info("the worker goes on after {} s",
+                   absl::ToInt64Seconds(silent_));
+    }
+    turns_ = turns;
+    silent_ = computing_ = absl::ZeroDuration();
+    worker_time_ = time;
+    next_line_ = options_.late_after;
+    was_stuck_ = false;
+    seconds_late_.store(0);
+    std::lock_guard<std::mutex> lock(mutex_);
+    health_ = absl::OkStatus();
+    busy_.clear();
+    return;
+  }
+  silent_ += since_last;
+  computing_ += time - worker_time_;
+  worker_time_ = time;
+  if (silent_ < options_.late_after) return;
+  seconds_late_.store(absl::ToDoubleSeconds(silent_));
+  const bool computes = RunningKernel() >= 0 &&
+                        absl::FDivDuration(computing_, silent_) >= kComputes;
+  Tell(/*stuck=*/!computes || silent_ >= options_.busy_at_most);
+}
+
+std::string Watchdog::Doing() const {
+  std::string text;
+  if (const int kernel = RunningKernel(); kernel >= 0) {
+    absl::StrAppend(&text, "op ", AllOps()[kernel].name);
+  } else {
+    absl::StrAppend(&text, "no op");
+  }
+  if (const uint64_t session = worker_->session(); session != 0) {
+    absl::StrAppend(&text, " of session ", session);
+  }
+  return text;
+}
+
+void Watchdog::Tell(bool stuck) {
+  const int64_t seconds = absl::ToInt64Seconds(silent_);
+  const std::string doing = Doing();
+  if (stuck && !was_stuck_) {
+    was_stuck_ = true;
+    times_stuck_.fetch_add(1);
+    next_line_ = silent_;  // it was told as busy before
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    busy_ = absl::StrCat("the thread that runs ops has been busy with ", doing,
+                         " for ", seconds, " s");
+    health_ = absl::OkStatus();
+    if (stuck) {
+      health_ = absl::UnavailableError(absl::StrCat(
+          "the thread that runs ops has made no progress for ", seconds,
+          " s, in ", doing, "; its stack is in the daemon's log"));
+    }
+  }
+  if (silent_ < next_line_) return;
+  next_line_ = silent_ + std::min(silent_, options_.most_between_lines);
+  if (!stuck) {
+    spdlog::info("the worker is busy with {} for {} s now", doing, seconds);
+    return;
+  }
+  const std::string stack = StackOf(worker_->thread());
+  spdlog::warn("the worker has made no progress for {} s, in {}; stack: {}",
+               seconds, doing,
+               stack.empty() ? "none, it takes no signal" : stack);
+}
+
+}  // namespace holdfast

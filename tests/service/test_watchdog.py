@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+"""/healthz while one kernel takes long (server/exec/watchdog_test.cc has a worker that
+is stuck)."""
+
+import threading
+
+from test_metrics import get, samples
+
+import holdfast
+from holdfast.daemon import Daemon
+
+
+def test_a_long_kernel_is_busy_and_not_stuck(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOLDFAST_TEST_LATE_AFTER", "0.1")
+    log = tmp_path / "log"
+    seen = threading.Event()
+    stop = threading.Event()
+    answers = set()
+
+    def poll(daemon):
+        while not stop.is_set():
+            code, text = get(daemon, "/healthz")
+            answers.add(code)
+            if "busy with op linalg_svd of session" in text:
+                seen.set()
+
+    flags = "--http=127.0.0.1:0", "--log_level=info", f"--log_file={log}"
+    with Daemon(*flags) as daemon:
+        poller = threading.Thread(target=poll, args=(daemon,))
+        poller.start()
+        try:
+            with holdfast.connect(daemon.address("shm"), default=True):
+                x = holdfast.randn(500, 500)
+                for _ in range(100):
+                    if seen.is_set():
+                        break
+                    assert holdfast.linalg.svd(x)[1].sum().item() > 0
+            assert seen.is_set(), answers
+        finally:
+            stop.set()
+            poller.join()
+        assert answers == {200}
+        assert get(daemon, "/healthz") == (200, "ok\n")
+        found = samples(daemon)
+        assert found["holdfast_worker_stuck_total"] == 0
+        assert found["holdfast_worker_late_seconds"] == 0
+    assert "the worker is busy with op linalg_svd of session" in log.read_text()
