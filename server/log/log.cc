@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/log/log.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,11 +14,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
+#include "server/log/descriptor_sink.h"
 #include "server/log/json_string.h"
 #include "server/log/log_file_sink.h"
 #include "spdlog/formatter.h"
 #include "spdlog/pattern_formatter.h"
-#include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -163,7 +165,7 @@ absl::Status SetUpLog(const LogOptions& options) {
   try {
     // stdout is for --print_address.
     if (options.file.empty()) {
-      sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+      sink = std::make_shared<DescriptorSink>(STDERR_FILENO);
     } else {
       // Never destroyed: threads may log until the process ends.
       static auto& file = *new std::shared_ptr<LogFileSink>(

@@ -21,7 +21,7 @@ int OpenToAppend(const std::string& path) {
 }  // namespace
 
 LogFileSink::LogFileSink(std::string path)
-    : path_(std::move(path)), fd_(OpenToAppend(path_)) {
+    : DescriptorSink(OpenToAppend(path)), path_(std::move(path)) {
   if (fd_ < 0) throw spdlog::spdlog_ex("'" + path_ + "'", errno);
 }
 
@@ -39,19 +39,6 @@ absl::Status LogFileSink::Reopen() {
   close(fd_);
   fd_ = fresh;
   return absl::OkStatus();
-}
-
-void LogFileSink::sink_it_(const spdlog::details::log_msg& msg) {
-  spdlog::memory_buf_t line;
-  formatter_->format(msg, line);
-  size_t done = 0;
-  while (done < line.size()) {
-    const ssize_t n = write(fd_, line.data() + done, line.size() - done);
-    // A full disk loses lines of the log, and nothing else.
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    done += static_cast<size_t>(n);
-  }
 }
 
 }  // namespace holdfast

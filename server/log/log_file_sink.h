@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "spdlog/sinks/base_sink.h"
+#include "server/log/descriptor_sink.h"
 
 namespace holdfast {
 
-class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
+class LogFileSink final : public DescriptorSink {
  public:
   // Appends to `path`. Throws spdlog_ex where it can't be opened.
   explicit LogFileSink(std::string path);
@@ -24,11 +24,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   absl::Status Reopen();
 
  private:
-  void sink_it_(const spdlog::details::log_msg& msg) override;
-  void flush_() override {}  // written at once
-
   const std::string path_;
-  int fd_;  // guarded by base_sink's mutex_
 };
 
 }  // namespace holdfast

@@ -4,10 +4,13 @@
 """The daemon's log: a session's life, a line per event, and nothing per op."""
 
 import json
+import os
 import re
+import subprocess
 import time
 
 import pytest
+from wire import Local
 
 import holdfast
 from holdfast.daemon import Daemon
@@ -100,3 +103,31 @@ def test_text_is_the_default(tmp_path):
             trace_id = session.trace_id
     line = next(x for x in path.read_text().splitlines() if " opened " in x)
     assert f"trace_id={trace_id}" in line and "transport=grpc" in line
+
+
+def test_a_log_that_nobody_reads_holds_nobody_up(tmp_path):
+    command = [os.environ["HOLDFAST_DAEMON"], f"--socket={tmp_path}/d.sock"]
+    process = subprocess.Popen(
+        [*command, "--print_address"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline()
+        # A pipe's 64 KiB, and more.
+        for number in range(400):
+            client = Local(f"{tmp_path}/d.sock")
+            client.open_session()
+            client.socket.close()
+        with holdfast.connect(f"unix:{tmp_path}/d.sock"):
+            assert holdfast.ones(3).sum().item() == 3
+        read = ""
+        while "lost" not in read:
+            read += process.stderr.readline()
+            if len(read) > 50_000:  # there is room: the next line says so
+                Local(f"{tmp_path}/d.sock").open_session()
+    finally:
+        process.kill()
+        process.communicate()
+    assert re.search(r"[1-9][0-9]* lines? (is|are) lost", read)
