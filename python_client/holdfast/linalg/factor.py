@@ -6,6 +6,7 @@
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, reject
+from holdfast.linalg import complex_factors
 from holdfast.return_types import named_result
 from holdfast.shapes import broadcast_shapes
 
@@ -28,7 +29,9 @@ def identity_like(a, n):
 
 @accepts_out
 def cholesky(A, *, upper=False):
-    """L with A = L L^T, or U with A = U^T U, of symmetric positive-definite A."""
+    """L with A = L L^H, or U with A = U^H U, of Hermitian positive-definite A."""
+    if A.dtype.is_complex:
+        return complex_factors.cholesky(A, upper)
     return _ops.linalg_cholesky(A, upper)
 
 
@@ -145,7 +148,8 @@ def qr(A, mode="reduced"):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
             "(default), 'r', or 'complete'"
         )
-    Q, R = _ops.linalg_qr(A, mode == "complete")
+    factorise = complex_factors.qr if A.dtype.is_complex else _ops.linalg_qr
+    Q, R = factorise(A, mode == "complete")
     if mode == "r":
         Q = _ops.empty((0,), dtype=A.dtype, device=A.device)
     return _qr_result(Q, R)
@@ -172,22 +176,31 @@ def _without_gradient(A, name):
     return A
 
 
+def _eig(A, vectors):
+    return (complex_factors.eig if A.dtype.is_complex else _ops.linalg_eig)(A, vectors)
+
+
 @accepts_out
 def eig(A):
-    """(eigenvalues, eigenvectors as columns), complex, of real matrices."""
-    return _eig_result(*_ops.linalg_eig(_without_gradient(A, "eig")))
+    """(eigenvalues, eigenvectors as columns), complex."""
+    return _eig_result(*_eig(_without_gradient(A, "eig"), True))
 
 
 @accepts_out
 def eigvals(A):
-    """Complex eigenvalues of real matrices."""
-    return _ops.linalg_eig(_without_gradient(A, "eigvals"), False)[0]
+    """Complex eigenvalues."""
+    return _eig(_without_gradient(A, "eigvals"), False)[0]
+
+
+def eigh_of(A, upper):
+    """linalg_eigh of real or complex matrices."""
+    return (complex_factors.eigh if A.dtype.is_complex else _ops.linalg_eigh)(A, upper)
 
 
 @accepts_out
 def eigh(A, UPLO="L"):
-    """(eigenvalues ascending, eigenvectors as columns) of a symmetric A."""
-    return _eigh_result(*_ops.linalg_eigh(A, _is_upper(UPLO)))
+    """(eigenvalues ascending, eigenvectors as columns) of a Hermitian A."""
+    return _eigh_result(*eigh_of(A, _is_upper(UPLO)))
 
 
 @both
@@ -197,31 +210,36 @@ def symeig(input, eigenvectors=False, upper=True):
     if not eigenvectors:
         empty = _ops.empty((0,), dtype=input.dtype, device=input.device)
         return _symeig_result(eigvalsh(input, "U" if upper else "L"), empty)
-    return _symeig_result(*_ops.linalg_eigh(input, upper))
+    return _symeig_result(*eigh_of(input, upper))
 
 
 @accepts_out
 def eigvalsh(A, UPLO="L"):
-    """Eigenvalues of a symmetric A, ascending."""
-    if A.requires_grad:
-        return _ops.linalg_eigh(A, _is_upper(UPLO))[0]
+    """Eigenvalues of a Hermitian A, ascending."""
+    if A.requires_grad or A.dtype.is_complex:
+        return eigh_of(A, _is_upper(UPLO))[0]
     return _ops.linalg_eigvalsh(A, _is_upper(UPLO))
+
+
+def svd_of(A, full):
+    """linalg_svd of real or complex matrices."""
+    return (complex_factors.svd if A.dtype.is_complex else _ops.linalg_svd)(A, full)
 
 
 @accepts_out
 def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     reject("linalg.svd", driver=driver)
-    return _svd_result(*_ops.linalg_svd(A, full_matrices))
+    return _svd_result(*svd_of(A, full_matrices))
 
 
 @both(names=("svd",))
 @accepts_out
 def _svd(input, some=True, compute_uv=True):
-    """(U, S, V) with A = U diag(S) V^T; without compute_uv, U and V are zero."""
+    """(U, S, V) with A = U diag(S) V^H; without compute_uv, U and V are zero."""
     if compute_uv:
-        U, S, Vh = _ops.linalg_svd(input, not some)
-        return _torch_svd_result(U, S, Vh.mT)
+        U, S, Vh = svd_of(input, not some)
+        return _torch_svd_result(U, S, Vh.mH)
     m, n = input.shape[-2:]
     batch = tuple(input.shape[:-2])
     zeros = [_ops.full(batch + (k, k), 0, dtype=input.dtype) for k in (m, n)]
@@ -232,6 +250,6 @@ def _svd(input, some=True, compute_uv=True):
 def svdvals(A, *, driver=None):
     """Singular values, descending."""
     reject("linalg.svdvals", driver=driver)
-    if A.requires_grad:
-        return _ops.linalg_svd(A, False)[1]
+    if A.requires_grad or A.dtype.is_complex:
+        return svd_of(A, False)[1]
     return _ops.linalg_svdvals(A)

@@ -10,11 +10,16 @@ from holdfast._registry import accepts_out, both
 from holdfast.constants import in_graph_of
 from holdfast.return_types import named_result
 
-from .factor import identity_like
+from .factor import eigh_of, identity_like, svd_of
 
 _ops = _C.ops
 
-_EPSILON = {_C.float32: 2.0**-23, _C.float64: 2.0**-52}
+_EPSILON = {
+    _C.float32: 2.0**-23,
+    _C.float64: 2.0**-52,
+    _C.complex64: 2.0**-23,
+    _C.complex128: 2.0**-52,
+}
 
 _lstsq_result = named_result(
     "linalg_lstsq", ["solution", "residuals", "rank", "singular_values"]
@@ -105,15 +110,18 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """Pseudoinverse; singular values up to max(atol, rtol * largest) are zero."""
     atol, rtol = relative_tolerance(A, atol, rcond if rtol is None else rtol)
     if hermitian and A.numel():
-        values, vectors = _ops.linalg_eigh(A, False)
+        values, vectors = eigh_of(A, False)
         left, right = vectors, vectors.mH
-    elif isinstance(atol, _C.Tensor) or isinstance(rtol, _C.Tensor):
-        U, values, Vh = _ops.linalg_svd(A, False)
+    elif (
+        isinstance(atol, _C.Tensor) or isinstance(rtol, _C.Tensor) or A.dtype.is_complex
+    ):
+        U, values, Vh = svd_of(A, False)
         left, right = Vh.mH, U.mH
     else:
         return _ops.linalg_pinv(A, atol, rtol)
     kept = above_tolerance(_ops.abs(values.detach()), atol, rtol)
     inverse = _ops.where(kept, 1.0 / _ops.where(kept, values, 1.0), 0.0)
+    inverse = _ops.to(inverse, A.dtype)
     return (left * _ops.unsqueeze(inverse, -2)) @ right
 
 
