@@ -111,6 +111,7 @@ _SUBMODULES = (
     "accelerator",
     "amp",
     "ao",
+    "array_api",
     "backends",
     "compiler",
     "cpu",

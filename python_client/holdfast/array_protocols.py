@@ -100,6 +100,32 @@ def __dlpack_device__(self):
     return _CPU, 0
 
 
+@method
+def __array_namespace__(self, /, *, api_version=None):
+    """holdfast.array_api, the array API standard's functions; ValueError for a revision
+    that it does not follow."""
+    from holdfast import array_api
+
+    if api_version not in (None, *array_api.REVISIONS):
+        raise ValueError(
+            "holdfast.array_api follows these revisions of the array API standard: "
+            f"{', '.join(array_api.REVISIONS)}. Got {api_version!r}."
+        )
+    return array_api
+
+
+@method
+def to_device(self, device, /, *, stream=None):
+    """This tensor, or a copy of one that is not on that device (the array API's
+    to()); ops run in their order, so there is no stream to choose."""
+    if stream is not None:
+        raise ValueError(
+            f"to_device(): the daemon orders copies itself, leave stream=None. Got "
+            f"{stream!r}."
+        )
+    return self.to(device=device)
+
+
 class _Owned:
     """A bare capsule as an object of the protocol."""
 
