@@ -7,7 +7,7 @@ import builtins
 import math
 
 from holdfast import _C
-from holdfast._registry import FUNCTIONS, function, method
+from holdfast._registry import FUNCTIONS, function, method, overload
 
 _ops = _C.ops
 
@@ -56,6 +56,18 @@ def _with_device(tensor, options):
     if options.get("device") is None:
         options["device"] = _device_of(tensor)
     return options
+
+
+@overload("full")
+def _full(*args, inplace_=False, **options):
+    value = args[1] if len(args) > 1 else options.get("fill_value")
+    if not isinstance(value, complex):
+        return _ops.full(*args, **options)  # says what does not fit
+    size = args[0] if args else options["size"]
+    dtype, device = (options.get(key) for key in ("dtype", "device"))
+    number = _C.tensor(value, dtype=dtype, device=device)
+    result = _ops.full(size, 0, dtype=number.dtype, device=device).copy_(number)
+    return _marked(result, options.get("requires_grad"))
 
 
 def _like(name, fill):
@@ -114,6 +126,15 @@ def _number(value):
 @function(out=True)
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, **options):
     """steps evenly spaced values from start to end, both included."""
+    if isinstance(start, complex) or isinstance(end, complex):
+        start, end = complex(start), complex(end)
+        parts = [
+            linspace(first, last, steps, dtype=_C.float64, **options)
+            for first, last in ((start.real, end.real), (start.imag, end.imag))
+        ]
+        result = _ops.view_as_complex(_ops.cat([p.unsqueeze(-1) for p in parts], -1))
+        dtype = dtype or _C.tensor(start).dtype
+        return _marked(_ops.to(result, dtype), requires_grad)
     device = options.pop("device", None)
     _ignore("linspace", options)
     start, end = float(start), float(end)

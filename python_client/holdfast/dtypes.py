@@ -288,7 +288,7 @@ def set_default_dtype(d):
 
 @function
 class finfo:
-    """Limits of a floating point type."""
+    """Limits of a floating point type; of a complex one's parts."""
 
     def __init__(self, type=None):
         limits = {
@@ -297,7 +297,8 @@ class finfo:
             _C.float16: (16, 2.0**-10, 65504.0, 2.0**-14),
             _C.bfloat16: (16, 2.0**-7, 3.3895313892515355e38, 2.0**-126),
         }
-        self.dtype = type or _C.default_dtype()
+        parts = {_C.complex64: _C.float32, _C.complex128: _C.float64}
+        self.dtype = parts.get(type, type) or _C.default_dtype()
         if self.dtype not in limits:
             raise TypeError(f"finfo() takes a floating point type, not {type}")
         self.bits, self.eps, self.max, self.tiny = limits[self.dtype]

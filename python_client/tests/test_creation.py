@@ -256,3 +256,22 @@ def test_frombuffer(torch):
         assert again.dtype is made.dtype and again.tolist() == made.tolist()
     ones = torch.frombuffer(b"\x80\x3f" * 3, dtype=torch.bfloat16)
     assert ones.dtype is torch.bfloat16 and ones.tolist() == [1, 1, 1]
+
+
+def test_of_complex_numbers(torch):
+    x = torch.full((2,), 1 + 2j)
+    assert x.dtype is torch.complex64 and x.tolist() == [1 + 2j] * 2
+    x = torch.full(size=(1, 2), fill_value=complex(np.inf, 0), dtype=torch.complex128)
+    assert x.dtype is torch.complex128 and x.tolist() == [[complex(np.inf, 0)] * 2]
+    assert torch.full((), 1j, requires_grad=True).requires_grad
+    assert torch.full_like(x, 1j).tolist() == [[1j, 1j]]
+    with pytest.raises(TypeError, match="'fill_value' must be number, not str"):
+        torch.full((2,), "1j")
+    with pytest.raises(TypeError, match="layuot"):
+        torch.full((2,), 1, layuot=None)
+    x = torch.linspace(1j, 2, 5)
+    assert x.dtype is torch.complex64
+    np.testing.assert_allclose(x.numpy(), np.linspace(1j, 2, 5), rtol=1e-6)
+    assert torch.linspace(0, 1j, 1, dtype=torch.complex128).tolist() == [0]
+    assert torch.finfo(torch.complex128).eps == torch.finfo(torch.float64).eps
+    assert torch.finfo(torch.complex64).dtype is torch.float32

@@ -82,16 +82,6 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """num numbers at equal distances from start to stop, which is the last of them
     with endpoint."""
-    if isinstance(start, complex) or isinstance(stop, complex):
-        parts = [
-            linspace(a, b, num, device=device, endpoint=endpoint)
-            for a, b in (
-                (complex(start).real, complex(stop).real),
-                (complex(start).imag, complex(stop).imag),
-            )
-        ]
-        result = holdfast.complex(*parts)
-        return result if dtype is None else result.to(dtype)
     count = num if endpoint else num + 1
     result = holdfast.linspace(start, stop, count, dtype=dtype, device=device)
     return result if endpoint else result[:num]
@@ -114,9 +104,6 @@ def ones(shape, *, dtype=None, device=None):
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """An array of one number; without dtype of that number's default type."""
-    if isinstance(fill_value, complex):
-        number = holdfast.tensor(fill_value, dtype=dtype, device=device)
-        return holdfast.clone(number.expand(_shape(shape)).contiguous())
     return holdfast.full(_shape(shape), fill_value, dtype=dtype, device=device)
 
 

@@ -55,7 +55,6 @@ KINDS = {
     "numeric": _SIGNED + _UNSIGNED + _REAL + _COMPLEX,
 }
 COMPLEX_OF = {float32: complex64, float64: complex128}
-REAL_OF = {complex64: float32, complex128: float64}
 
 
 def default_complex():
@@ -153,8 +152,7 @@ def can_cast(from_, to, /):
 
 def finfo(type, /):
     """Limits of a floating point type; of a complex one's parts."""
-    known = type.dtype if isinstance(type, Tensor) else type
-    return holdfast.finfo(REAL_OF.get(known, known))
+    return holdfast.finfo(type.dtype if isinstance(type, Tensor) else type)
 
 
 def iinfo(type, /):

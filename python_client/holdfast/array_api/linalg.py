@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import holdfast
 from holdfast import Tensor
-from holdfast.array_api.dtypes import REAL_OF, promoted
+from holdfast.array_api.dtypes import promoted
 from holdfast.array_api.reductions import merged, with_axes, wrapped_axes
 from holdfast.array_api.statistical import sum as _sum
 
@@ -185,8 +185,7 @@ def matrix_power(x, n, /):
 def _tolerance(x, rtol):
     if rtol is not None:
         return rtol
-    limits = holdfast.finfo(REAL_OF.get(x.dtype, x.dtype))
-    return max(x.shape[-2:]) * limits.eps
+    return max(x.shape[-2:]) * holdfast.finfo(x.dtype).eps
 
 
 def matrix_rank(x, /, *, rtol=None):
