@@ -292,6 +292,9 @@ class SessionCore final : public Session {
     std::vector<GraphNode*> targets;  // empty: every leaf reached
     std::vector<RefPtr<GraphNode>> roots;
     GraphEdges gradient_edges;  // what the weights of the roots depend on
+    // With create_graph and user code: what that code answered with, so that
+    // the functions which it applied live as long as the gradients.
+    RefPtr<GraphNode> answers;
     Reach reach;
     int64_t begin_ns = 0;  // ProfileBegin
     // Leaves' nodes, and the gradients that they get when all is done.
@@ -301,6 +304,9 @@ class SessionCore final : public Session {
     // For a gradient that is itself differentiable: it depends on what the
     // roots depend on, and on their weights.
     RefPtr<GraphNode> GradientNode() const;
+    // The same for what the program gets: also on `answers`, which depend on
+    // gradients that the code was given, but not on these.
+    RefPtr<GraphNode> ResultNode() const;
   };
   // Plan and send; false: see PrepareUserCode.
   absl::StatusOr<bool> StartBackward(absl::Span<const Tensor> roots,

@@ -310,6 +310,10 @@ absl::Status SessionCore::PlanBackward(absl::Span<const Tensor> roots,
   }
   plan->roots.assign(edges.begin(), edges.end());
   plan->reach = FindReach(plan->roots, plan->targets);
+  if (options.create_graph && plan->reach.user_code) {
+    plan->answers = MakeRef<GraphNode>();
+    plan->answers->op = OpId::add;  // any op that is no view
+  }
   bool missed = plan->targets.empty();
   for (const GraphNode* target : plan->targets) {
     missed |= target == nullptr || !target->on_path;
@@ -330,7 +334,7 @@ Tensor SessionCore::NameGradient(const TensorState& of, BackwardPlan* plan) {
   target->set_grad(handle);
   Tensor gradient = NewTensor(handle, ContiguousLike(of.spec()));
   if (!backward->create_graph()) return gradient;
-  SetMade(gradient.get(), plan->GradientNode());
+  SetMade(gradient.get(), plan->ResultNode());
   return gradient;
 }
 
@@ -339,6 +343,12 @@ RefPtr<GraphNode> SessionCore::BackwardPlan::GradientNode() const {
   node->op = OpId::add;  // any op that is no view
   node->inputs.assign(roots.begin(), roots.end());
   for (const auto& edge : gradient_edges) node->inputs.push_back(edge);
+  return node;
+}
+
+RefPtr<GraphNode> SessionCore::BackwardPlan::ResultNode() const {
+  RefPtr<GraphNode> node = GradientNode();
+  if (answers) node->inputs.push_back(answers);
   return node;
 }
 
@@ -459,7 +469,7 @@ absl::StatusOr<bool> SessionCore::StartBackward(
     target->set_grad(tensor->grad->handle());
     target->set_accumulate(true);
     if (!options.create_graph) continue;
-    RefPtr<GraphNode> sum = plan->GradientNode();
+    RefPtr<GraphNode> sum = plan->ResultNode();
     AddGraphEdges(*tensor->grad, &sum->inputs);
     MoveHistory(tensor->grad.get(), std::move(sum));
   }

@@ -315,7 +315,7 @@ absl::Status SessionCore::RunCall(const wire::BackwardCall& call,
     status = code->Run(gradients, create_graph, &results);
   } else {
     // A hook that was removed: nothing changes. (A function cannot be gone
-    // while the plan holds its node.)
+    // while the plan holds its node, or the node of what answered with it.)
     results.assign(1, nullptr);
   }
   for (const Tensor& result : results) {
@@ -334,6 +334,12 @@ absl::Status SessionCore::RunCall(const wire::BackwardCall& call,
   }
   std::lock_guard<std::mutex> lock(mutex_);
   answering_.pop_back();
+  for (const Tensor& result : results) {
+    if (!status.ok() || !plan.answers || !result || !result->NeedsGrad()) {
+      continue;
+    }
+    AddGraphEdges(*result, &plan.answers->inputs);
+  }
   return SendCommand(command);
 }
 

@@ -317,3 +317,38 @@ def test_anomaly_mode_explains_changed_tensors(torch):
         with pytest.warns(UserWarning, match=r"y = x\.exp\(\)"):
             with pytest.raises(RuntimeError, match="modified by an inplace"):
                 y.sum().backward()
+
+
+def test_a_function_applied_in_backward_lives_as_long_as_the_gradient(torch):
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            return gradient * y, gradient * x
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return 2 * Product.apply(x, gradient)
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (slope,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    assert slope.tolist() == [2.0, 4.0]
+    (curve,) = torch.autograd.grad((slope * slope).sum(), x)
+    assert curve.tolist() == [8.0, 16.0]
+    y = Square.apply(x)
+    y.sum().backward(create_graph=True)
+    (second,) = torch.autograd.grad(x.grad.sum(), x)
+    assert second.tolist() == [2.0, 2.0]
+    x.grad = None
