@@ -18,10 +18,15 @@ int64_t SizeAt(const TensorSpec& spec, int dim) {
   return spec.rank() == 0 ? 1 : spec.shape[dim];
 }
 
-absl::Status RequireInt64Index(const Attrs& attrs, SpecList inputs, int slot) {
-  if (inputs[slot]->dtype == DType::kInt64) return absl::OkStatus();
+// Of an empty index no element is looked at: its type and rank are free.
+absl::Status RequireIndex(const Attrs& attrs, SpecList inputs, int slot) {
+  const TensorSpec& index = *inputs[slot];
+  if (index.dtype == DType::kInt64 || index.dtype == DType::kInt32 ||
+      index.numel() == 0) {
+    return absl::OkStatus();
+  }
   return Invalid(attrs, inputs, attrs.schema().name,
-                 "(): Expected dtype int64 for index");
+                 "(): Expected dtype int32 or int64 for index");
 }
 
 // index_select's and index_add's index: a list of positions along `dim`.
@@ -100,15 +105,16 @@ HOLDFAST_INFER(InferGather) {
   const TensorSpec& index = *inputs[1];
   int dim = 0;
   absl::Status s = DimAttr(attrs, inputs, "dim", input.rank(), &dim);
-  if (s.ok()) s = RequireInt64Index(attrs, inputs, 1);
+  if (s.ok()) s = RequireIndex(attrs, inputs, 1);
   if (!s.ok()) return s;
-  if (IndexedRank(input) != IndexedRank(index)) {
+  // An empty index reads nothing, whatever its other sizes.
+  const bool empty = index.numel() == 0;
+  if (!empty && IndexedRank(input) != IndexedRank(index)) {
     return Invalid(attrs, inputs,
                    "Index tensor must have the same number of dimensions as "
                    "input tensor");
   }
-  // An empty index reads nothing, whatever its other sizes.
-  if (!FitsApartFrom(index, input, dim) && index.numel() != 0) {
+  if (!empty && !FitsApartFrom(index, input, dim)) {
     return Invalid(attrs, inputs, "Size does not match: expected index ",
                    TorchShape(index.shape), " to be smaller than self ",
                    TorchShape(input.shape), " apart from dimension ", dim);
@@ -123,26 +129,26 @@ HOLDFAST_INFER(InferScatter) {
   const TensorSpec* src = inputs[2];  // null: one number for every place
   int dim = 0;
   absl::Status s = DimAttr(attrs, inputs, "dim", input.rank(), &dim);
-  if (s.ok()) s = RequireInt64Index(attrs, inputs, 1);
+  if (s.ok()) s = RequireIndex(attrs, inputs, 1);
   if (!s.ok()) return s;
   if (src != nullptr && src->dtype != input.dtype) {
     return Invalid(attrs, inputs, attrs.schema().name,
                    "(): Expected self.dtype to be equal to src.dtype");
   }
-  if (IndexedRank(index) != IndexedRank(input)) {
+  // An empty index writes nothing, whatever its other sizes.
+  const bool empty = index.numel() == 0;
+  if (!empty && IndexedRank(index) != IndexedRank(input)) {
     return Invalid(attrs, inputs,
                    "Index tensor must have the same number of dimensions as "
                    "self tensor");
   }
-  if (src != nullptr && IndexedRank(*src) != IndexedRank(index)) {
+  if (!empty && src != nullptr && IndexedRank(*src) != IndexedRank(index)) {
     return Invalid(attrs, inputs,
                    "Index tensor must have the same number of dimensions as "
                    "src tensor");
   }
-  const bool fits = FitsApartFrom(index, input, dim) &&
-                    (src == nullptr || FitsApartFrom(index, *src, -1));
-  // An empty index writes nothing, whatever its other sizes.
-  if (!fits && index.numel() != 0) {
+  if (!empty && !(FitsApartFrom(index, input, dim) &&
+                  (src == nullptr || FitsApartFrom(index, *src, -1)))) {
     return Invalid(attrs, inputs, "Expected index ", TorchShape(index.shape),
                    " to be smaller than self ", TorchShape(input.shape),
                    " apart from dimension ", dim,

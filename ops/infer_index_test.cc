@@ -64,8 +64,10 @@ TEST(InferGatherTest, Shapes) {
                         "apart from dimension 0"));
   EXPECT_THAT(Infer("gather", {"f32[3,4]", "i64[2]"}, {{"dim", 0}}),
               HasSubstr("same number of dimensions as input tensor"));
-  EXPECT_THAT(Infer("gather", {"f32[3]", "i32[2]"}, {{"dim", 0}}),
-              HasSubstr("gather(): Expected dtype int64 for index"));
+  EXPECT_EQ(Infer("gather", {"f32[3]", "i32[2]"}, {{"dim", 0}}), "f32[2]");
+  EXPECT_EQ(Infer("gather", {"f32[3]", "u8[2,0]"}, {{"dim", 0}}), "f32[2,0]");
+  EXPECT_THAT(Infer("gather", {"f32[3]", "u8[2]"}, {{"dim", 0}}),
+              HasSubstr("gather(): Expected dtype int32 or int64 for index"));
   EXPECT_THAT(Infer("gather", {"f32[3]", "i64[2]"}, {{"dim", kMin}}),
               StartsWith("OUT_OF_RANGE"));
 }
@@ -77,6 +79,9 @@ TEST(InferScatterTest, Shapes) {
   EXPECT_EQ(
       Infer("scatter", {"i64[3]", "i64[2]", "-"}, {{"dim", 0}, {"src", 1.5}}),
       "i64[3]");
+  EXPECT_EQ(
+      Infer("scatter_add", {"f32[3]", "u8[2,0]", "f32[2,0]"}, {{"dim", 0}}),
+      "f32[3]");
   EXPECT_EQ(Infer("scatter_add", {"f32[3]", "i64[2]", "f32[5]"}, {{"dim", 0}}),
             "f32[3]");
   EXPECT_EQ(InferInplace("scatter_add", {"f32[3]{2}", "i64[2]", "f32[5]"},
@@ -101,7 +106,7 @@ TEST(InferScatterTest, Shapes) {
   EXPECT_THAT(Infer("scatter", {"f32[3]", "i64[2]", "f32[2,1]"}, {{"dim", 0}}),
               HasSubstr("same number of dimensions as src tensor"));
   EXPECT_THAT(Infer("scatter", {"f32[3]", "f32[2]", "f32[2]"}, {{"dim", 0}}),
-              HasSubstr("Expected dtype int64"));
+              HasSubstr("Expected dtype int32 or int64"));
 }
 
 TEST(InferIndexSelectTest, Shapes) {

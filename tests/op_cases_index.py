@@ -345,6 +345,75 @@ case(
     second=False,
 )
 picks = np.array([1, 0, 1])
+# ---- indices of 32 bits, and empty ones of any type and rank
+
+
+def put_along(a, i, s):
+    a = a.copy()
+    np.put_along_axis(a, i.astype(np.int64), s, 1)
+    return a
+
+
+narrow = np.array([[2, 0, 1, 1], [0, 0, 2, 1]], np.int32)
+case(
+    "gather",
+    lambda hf, a, i: hf.gather(a, 1, i),
+    lambda a, i: np.take_along_axis(a, i.astype(np.int64), 1),
+    (2, 3),
+    narrow,
+    label=" int32 index",
+)
+for name in ("scatter_add", "scatter_reduce"):
+    case(
+        name,
+        lambda hf, a, i, s, n=name: (
+            hf.scatter_add(a, 1, i, s)
+            if n == "scatter_add"
+            else hf.scatter_reduce(a, 1, i, s, "mean")
+        ),
+        lambda a, i, s, n=name: reduce_reference(
+            a, i, s, "sum" if n == "scatter_add" else "mean", True
+        ),
+        (2, 4),
+        narrow[:, ::-1].copy(),
+        (2, 4),
+        label=" int32 index",
+    )
+case(
+    "scatter",
+    lambda hf, a, i, s: hf.scatter(a, 1, i, s),
+    lambda a, i, s: put_along(a, i, s),
+    (2, 4),
+    np.array([[2, 0], [3, 1]], np.int32),
+    (2, 2),
+    label=" int32 index",
+)
+nothing = np.zeros((2, 0), np.uint8)
+case(
+    "gather",
+    lambda hf, a, i: hf.gather(a, 0, i),
+    lambda a, i: np.zeros((2, 0)),
+    (5,),
+    nothing,
+    label=" empty index",
+)
+case(
+    "scatter_add",
+    lambda hf, a, i, s: hf.scatter_add(a, 0, i, s),
+    lambda a, i, s: a,
+    (5,),
+    nothing,
+    (2, 0),
+    label=" empty index",
+)
+case(
+    "scatter",
+    lambda hf, a, i: hf.clone(a).scatter_(0, i, 3.0),
+    lambda a, i: a,
+    (5,),
+    nothing,
+    label=" empty index in place",
+)
 for reduce in ("prod", "mean", "amax", "amin"):
     case(
         "index_reduce",

@@ -99,6 +99,10 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
   const TensorSpec& out_spec = *output.spec;
   absl::StatusOr<int> dim = IndexedDim(attrs, out_spec);
   if (!dim.ok()) return dim.status();
+  if (index.spec->numel() == 0) {  // may be of any type and rank
+    if (output.data != input.data) CopyStrided(context, input, output);
+    return absl::OkStatus();
+  }
   const int64_t size = out_spec.rank() == 0 ? 1 : out_spec.shape[*dim];
   return DispatchIndex(index.spec->dtype, [&](auto index_tag) -> absl::Status {
     using I = typename decltype(index_tag)::type;
@@ -213,10 +217,13 @@ HOLDFAST_CPU_KERNEL(gather) {
   if (!dim.ok()) return dim.status();
   const IndexLoops loops = MakeIndexLoops(
       index.shape, *dim, data, index.strides, outputs[0].spec->strides);
-  return DispatchItem(data.dtype, [&](auto tag) -> absl::Status {
-    using U = typename decltype(tag)::type;
-    return Gather<U, int64_t>(context, attrs, *dim, loops, inputs[0].as<U>(),
-                              inputs[1].as<int64_t>(), outputs[0].as<U>());
+  return DispatchIndex(index.dtype, [&](auto index_tag) -> absl::Status {
+    using I = typename decltype(index_tag)::type;
+    return DispatchItem(data.dtype, [&](auto tag) -> absl::Status {
+      using U = typename decltype(tag)::type;
+      return Gather<U, I>(context, attrs, *dim, loops, inputs[0].as<U>(),
+                          inputs[1].as<I>(), outputs[0].as<U>());
+    });
   });
 }
 

@@ -198,6 +198,10 @@ absl::Status ScatterInto(KernelContext& context, const Attrs& attrs,
   const TensorSpec& out = *output.spec;
   absl::StatusOr<int> dim = IndexedDim(attrs, out);
   if (!dim.ok()) return dim.status();
+  if (index.spec->numel() == 0) {  // may be of any type and rank
+    if (output.data == input.data) return absl::OkStatus();
+    return CudaCopy(context, input, output);
+  }
   const Indexed x = MakeIndexed(shape, *dim, out, index_strides, src_strides);
   absl::Status s = CheckIndices(context, attrs, x.dim, x.size, index);
   if (!s.ok()) return s;
