@@ -221,8 +221,9 @@ HOLDFAST_GRAD(linalg_qr, 0, Bit(0) | Bit(1)) {
   c.Set(0, MatMul(c, q, Plus(c, PadColumns(c, first, n), g_r)));
 }
 
-// A = V diag(w) V^T, with E_ij = w_j - w_i:
-// g_A = V (diag(g_w) + (V^T g_V) / E off the diagonal) V^T
+// A = V diag(w) V^T, with E_ij = w_j - w_i and skew(X) = (X - X^T) / 2:
+// g_A = V (diag(g_w) + skew(V^T g_V) / E off the diagonal) V^T, which is
+// symmetric
 HOLDFAST_GRAD(linalg_eigh, 0, Bit(0) | Bit(1)) {
   const Value w = c.output(0), v = c.output(1);
   const Value& g_v = c.grad(1);
@@ -233,8 +234,9 @@ HOLDFAST_GRAD(linalg_eigh, 0, Bit(0) | Bit(1)) {
   }
   const Value one = Identity(c, Rows(v), v);
   const Value gaps = Add(c, Sub(c, WithDim(c, w, -2), WithDim(c, w, -1)), one);
-  const Value off =
-      Mul(c, Div(c, MatMul(c, T(c, v), g_v), gaps), Sub(c, int64_t{1}, one));
+  const Value turn = MatMul(c, T(c, v), g_v);
+  const Value skew = Mul(c, Sub(c, turn, T(c, turn)), 0.5);
+  const Value off = Mul(c, Div(c, skew, gaps), Sub(c, int64_t{1}, one));
   const Value inner = Plus(c, off, Diagonal(c, c.grad(0)));
   c.Set(0, MatMul(c, MatMul(c, v, inner), T(c, v)));
 }

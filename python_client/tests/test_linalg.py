@@ -77,8 +77,8 @@ def test_argument_errors(torch):
         torch.linalg.matrix_norm(square, 3)
     with pytest.raises(NotImplementedError, match="driver"):
         torch.linalg.svd(square, driver="gesvd")
-    with pytest.raises(AttributeError, match="torch.linalg.ldl_factor"):
-        torch.linalg.ldl_factor
+    with pytest.raises(AttributeError, match="torch.linalg.jordan"):
+        torch.linalg.jordan
 
 
 def test_pivots_are_checked(torch):
@@ -185,3 +185,14 @@ def test_cdist_of_integers(torch):
             assert distances.dtype is torch.float32
             assert distances[0].tolist() == list(range(rows))
         assert torch.pdist(x)[: rows - 1].tolist() == list(range(1, rows))
+
+
+def test_the_gradient_of_a_symmetric_matrix_is_symmetric(torch):
+    a = np.array([[2.0, 1.0, 0.5], [1.0, -1.0, 0.3], [0.5, 0.3, 4.0]])
+    weight = np.arange(9.0).reshape(3, 3)
+    for upper in "LU":
+        x = torch.tensor(a, requires_grad=True)
+        values, vectors = torch.linalg.eigh(x, upper)
+        again = (vectors * values.unsqueeze(-2)) @ vectors.mT
+        (got,) = torch.autograd.grad((again * torch.tensor(weight)).sum(), x)
+        np.testing.assert_allclose(got, (weight + weight.T) / 2, atol=1e-12)
