@@ -21,6 +21,7 @@ import op_cases_linalg_spectral  # noqa: F401
 import op_cases_loss  # noqa: F401
 import op_cases_neural  # noqa: F401
 import op_cases_norm  # noqa: F401
+import op_cases_operators  # noqa: F401
 import op_cases_pool  # noqa: F401
 import op_cases_products  # noqa: F401
 import op_cases_random  # noqa: F401

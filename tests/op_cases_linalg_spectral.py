@@ -96,6 +96,71 @@ for shape in [(3, 3), (2, 5, 5), (1, 1)]:
         label=" equation",
     )
 
+apart = rng.uniform(-1, 1, (2, 4, 4)) + np.diag([1.0, 3.0, -2.0, 5.0])
+turning = np.array([[0.3, -2.0, 0.1], [1.5, 0.2, 0.4], [0.2, -0.1, 3.0]])
+for label, matrix in [(" real", apart), (" complex", turning)]:
+    case(
+        "linalg.eigvals",
+        lambda hf, a: hf.linalg.eigvals(a).abs().sort(-1)[0],
+        lambda a: np.sort(np.abs(np.linalg.eigvals(a))),
+        matrix,
+        label=label,
+    )
+    # What no eigenvector's phase changes, in an order that no eigenvalue's changes.
+    case(
+        "linalg.eig",
+        lambda hf, a: (hf.linalg.eig(a)[1].abs() ** 4).sum(-2).sort(-1)[0],
+        lambda a: np.sort((np.abs(np.linalg.eig(a)[1]) ** 4).sum(-2)),
+        matrix,
+        label=label,
+    )
+
+# ---- square roots
+
+
+def np_root(a):
+    w, v = np.linalg.eigh(a)
+    return (v * np.sqrt(w)[..., None, :]) @ T(v)
+
+
+for shape in [(3, 3), (2, 4, 5), (0, 0)]:
+    case(
+        "linalg.matrix_sqrth",
+        lambda hf, x: hf.linalg.matrix_sqrth(spd(hf, x)),
+        lambda x: np_root(np_spd(x)),
+        shape,
+    )
+# Of the identity, where eigh() has no gradient.
+case(
+    "linalg.matrix_sqrth",
+    lambda hf, x: hf.linalg.matrix_sqrth(spd(hf, x)),
+    lambda x: np_root(np_spd(x)),
+    np.zeros((3, 3)),
+    label=" identity",
+)
+
+
+def np_polar(a):
+    u, s, vh = np.linalg.svd(a, False)
+    return u @ vh, (T(vh) * s[..., None, :]) @ vh
+
+
+turned = np.linalg.qr(rng.uniform(-1, 1, (4, 3)))[0]
+for label, matrix in [
+    ("", rng.uniform(-2, 2, (3, 3))),
+    (" tall", rng.uniform(-2, 2, (2, 4, 3))),
+    (" orthonormal", turned),
+    (" empty", np.zeros((0, 2, 2))),
+]:
+    for i in (0, 1):
+        case(
+            "linalg.polar",
+            lambda hf, a, i=i: hf.linalg.polar(a)[i],
+            lambda a, i=i: np_polar(a)[i],
+            matrix,
+            label=f"{label} {'UH'[i]}",
+        )
+
 # ---- singular values
 
 for shape in [(3, 3), (4, 2), (2, 3, 4), (1, 3)]:

@@ -227,6 +227,54 @@ case(
     label=" one sample",
 )
 
+# ---- of a linear layer's outputs
+
+rows = np.random.default_rng(12).integers(0, 4, 7)
+rows[2] = -100
+for kwargs in [
+    {},
+    {"reduction": "sum", "smoothing": 0.2},
+    {"reduction": "none"},
+    {"weight": weights, "smoothing": 0.1},
+]:
+    for size in (None, 3):
+
+        def linear_loss(hf, x, w, b, t, kwargs=kwargs, size=size):
+            own = kwargs.get("weight")
+            return hf.nn.functional.linear_cross_entropy(
+                x,
+                w,
+                t,
+                linear_bias=b,
+                weight=None if own is None else hf.tensor(own.tolist(), dtype=x.dtype),
+                label_smoothing=kwargs.get("smoothing", 0.0),
+                reduction=kwargs.get("reduction", "mean"),
+                options=hf.nn.LinearCrossEntropyOptions(batch_chunk_size=size),
+            )
+
+        case(
+            "nn.functional.linear_cross_entropy",
+            linear_loss,
+            lambda x, w, b, t, k=kwargs: class_loss(x @ w.T + b, t, **k),
+            (7, 3),
+            (4, 3),
+            (4,),
+            rows,
+            label=f" {' '.join(kwargs)} by {size}",
+        )
+for size in (None, 2):
+    case(
+        "nn.functional.linear_cross_entropy",
+        lambda hf, x, w, t, s=size: hf.nn.functional.linear_cross_entropy(
+            x, w, t, options=hf.nn.LinearCrossEntropyOptions(batch_chunk_size=s)
+        ),
+        lambda x, w, t: soft_loss(x @ w.T, t, 0.0),
+        (5, 3),
+        (4, 3),
+        soft,
+        label=f" probabilities by {size}",
+    )
+
 # ---- margins
 
 pointwise(

@@ -84,7 +84,12 @@ def our_function(info):
     if isinstance(function, types.FunctionType):
         if function.__module__.startswith("torch.testing."):
             return _with_our_torch(function)
-    return _resolve(info.name)
+    if type(function).__module__ == "torch._ops":  # of torch.ops.aten
+        return getattr(holdfast.ops.aten, str(function).split(".")[1])
+    try:
+        return _resolve(info.name)
+    except Missing:  # PyTorch's name of the op is not the function's
+        return _resolve(function.__name__)
 
 
 def ours_of(value, leaves=None):

@@ -153,6 +153,7 @@ _AUTOCAST_STATE = """
     set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
     set_autocast_enabled set_autocast_gpu_dtype
 """
+_GRID_SAMPLERS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
@@ -163,6 +164,7 @@ _ELSEWHERE = {
     "unload_ipython_extension": "notebook",
     **dict.fromkeys(("dsmm", "smm", "sparse_coo_tensor", "spmm"), "sparse"),
     **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
+    **dict.fromkeys(_GRID_SAMPLERS, "nn.functional.sampling"),
 }
 __getattr__ = missing.module_getattr("torch", _SUBMODULES, _ELSEWHERE)
 

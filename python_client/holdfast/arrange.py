@@ -321,3 +321,31 @@ def combinations(input, r=2, with_replacement=False):
         mask = _ops.logical_and(mask, order(low, high))
     values = stack(meshgrid(*[input] * r, indexing="ij"), -1)
     return _ops.index_mask(values, 0, mask)
+
+
+@function(names=("_chunk_cat",))
+def _chunk_cat(tensors, dim, num_chunks, *, out=None):
+    """Each tensor cut into num_chunks along dim, the last ones padded with zeros, and
+    the tensors' first chunks joined, their second ones, ...: [*, num_chunks, n], the
+    sizes before dim being the same of all."""
+    if not tensors or num_chunks < 1:
+        raise RuntimeError(
+            "_chunk_cat expects a non-empty list of tensors and num_chunks >= 1. Got "
+            f"{len(tensors)} tensors, num_chunks={num_chunks}."
+        )
+    dim = _wrap(dim, tensors[0].dim())
+    lead = tuple(tensors[0].shape[:dim])
+    rows = []
+    for tensor in tensors:
+        if tuple(tensor.shape[:dim]) != lead or tensor.numel() == 0:
+            raise RuntimeError(
+                "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all "
+                f"tensors, none of which is empty. Got {list(tensor.shape)} and "
+                f"{list(tensors[0].shape)} at dim={dim}."
+            )
+        length = -(-tensor.size(dim) // num_chunks) * num_chunks
+        after = (0, 0) * (tensor.dim() - dim - 1)
+        padded = _ops.constant_pad(tensor, (*after, 0, length - tensor.size(dim)), 0)
+        rows.append(padded.reshape(*lead, num_chunks, -1))
+    result = _ops.cat(rows, -1)
+    return result if out is None else _C.store_out(out, result)

@@ -289,6 +289,33 @@ def empty_strided(size, stride, *, dtype=None, requires_grad=False, **options):
     return _marked(_ops.as_strided(memory, tuple(size), tuple(stride)), requires_grad)
 
 
+@function
+def empty_permuted(
+    size, physical_layout, *, dtype=None, requires_grad=False, **options
+):
+    """Uninitialised, dense; physical_layout lists the dimensions from the outermost to
+    the innermost in memory: (0, 2, 3, 1) is channels last."""
+    order = [int(d) for d in physical_layout]
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the "
+            f"physical_layout; i.e. len(size) = {len(size)} is not equal to "
+            f"len(physical_layout) = {len(order)}"
+        )
+    for d in order:
+        if not 0 <= d < len(order):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(order) - 1}"
+                f", but got {d} at index {order.index(d)}). NB: negative dims not "
+                "currently supported; file an issue if you want it."
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed. Got {order}.")
+    memory = _ops.empty([size[d] for d in order], dtype=dtype, **options)
+    turned = _ops.permute(memory, [order.index(d) for d in range(len(order))])
+    return _marked(turned, requires_grad)
+
+
 @method
 def new_empty_strided(self, size, stride, *, dtype=None, **options):
     """empty_strided() of this tensor's type, on its device."""

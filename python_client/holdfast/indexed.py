@@ -3,9 +3,11 @@
 
 """PyTorch's further forms of gather, scatter and the index_* functions."""
 
+import builtins
+
 from holdfast import _C
 from holdfast._registry import accepts_out, both, method, overload, reject
-from holdfast.shapes import _wrap
+from holdfast.shapes import _wrap, stack
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -179,3 +181,32 @@ def take_along_dim(input, indices, dim=None):
 
 def _from_start(indices, size):
     return _ops.where(_ops.lt(indices, 0), indices + size, indices)
+
+
+@both(out=True)
+def nonzero_static(input, *, size, fill_value=-1):
+    """The first `size` rows of nonzero(), int64 [size, rank], in order; rows of
+    fill_value where there are fewer. The result's size does not wait for the data."""
+    if size < 0:
+        raise RuntimeError(
+            f"nonzero_static: 'size' must be an non-negative integer. Got {size}."
+        )
+    count = input.numel()
+    kept = _ops.to(_ops.ne(input.reshape(-1), 0), _C.int64)
+    place = _ops.cumsum(kept, 0) - 1
+    # What is no row, or one too many, goes into the row behind the last.
+    used = _ops.logical_and(_ops.ne(kept, 0), _ops.lt(place, size))
+    rows = _ops.full((size + 1,), -1, dtype=_C.int64, device=input.device)
+    if count:
+        source = _ops.arange(0, count, device=input.device)
+        rows = _ops.scatter(rows, 0, _ops.where(used, place, size), source)
+    rows = _ops.slice(rows, 0, 0, size)
+    result = _ops.full((size, input.dim()), fill_value, dtype=_C.int64)
+    columns, step = [], 1
+    for length in reversed(input.shape):
+        step_now, step = step, step * builtins.max(length, 1)
+        columns.append(_ops.floor_divide(rows, step_now) % builtins.max(length, 1))
+    if not columns:
+        return result
+    found = _ops.ge(rows, 0).unsqueeze(-1)
+    return _ops.where(found, stack(columns[::-1], -1), result)

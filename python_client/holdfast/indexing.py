@@ -13,7 +13,7 @@ error of the read.
 import operator
 
 from holdfast import _C
-from holdfast._registry import both, method
+from holdfast._registry import both, function, method
 from holdfast.shapes import reshape, unbind
 
 _ops = _C.ops
@@ -318,3 +318,30 @@ def _check_put(input, index, source):
             f"but got source.numel() = {source.numel()}, index.numel() = "
             f"{index.numel()}"
         )
+
+
+# ---- indices that may lie outside where a mask is False
+
+
+def _within(input, indices):
+    """The key of the indices, each moved into the dimension that it counts in."""
+    key = []
+    for size, index in zip(input.shape, indices):
+        none = index is None
+        key.append(slice(None) if none else _ops.clamp(index, -size, size - 1))
+    return tuple(key)
+
+
+@function(names=("_unsafe_masked_index",))
+def _unsafe_masked_index(input, mask, indices, fill):
+    """input[indices] where mask is True, else fill. Indices may be out of range where
+    the mask is False."""
+    return _ops.where(mask, getitem(input, _within(input, indices)), fill)
+
+
+@function(names=("_unsafe_masked_index_put_accumulate",))
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+    """Copy of input with values added at input[indices] where mask is True: the adjoint
+    of _unsafe_masked_index()."""
+    kept = _ops.where(mask, values, 0)
+    return index_put(input, _within(input, indices), kept, True)

@@ -52,3 +52,22 @@ def native_batch_norm(
     mean = _ops.mean(input.detach(), dims)
     variance = var(input.detach(), dims, unbiased=False)
     return output, mean, _ops.rsqrt(variance + eps)
+
+
+@function(names=("_native_batch_norm_legit",))
+def _native_batch_norm_legit(input, weight, bias, *rest):
+    """native_batch_norm() with (running_mean, running_var, training, momentum, eps), or
+    with (training, momentum, eps) alone, which has no running statistics."""
+    if len(rest) == 3:
+        rest = (None, None, *rest)
+    return native_batch_norm(input, weight, bias, *rest)
+
+
+@function(names=("_batch_norm_with_update",))
+def _batch_norm_with_update(
+    input, weight, bias, running_mean, running_var, momentum, eps
+):
+    """native_batch_norm() in training, and uint8 [0], which is kept for backward."""
+    own = (weight, bias, running_mean, running_var)
+    results = native_batch_norm(input, *own, True, momentum, eps)
+    return (*results, _ops.empty((0,), dtype=_C.uint8, device=input.device))

@@ -7,6 +7,7 @@ import math
 
 from holdfast import _C
 from holdfast._registry import both, inplace_of
+from holdfast.autograd.function import Function
 from holdfast.elementwise import distance, times_log
 
 _ops = _C.ops
@@ -47,6 +48,34 @@ def sinc(input):
     # The quotient is taken away from 0, so that no NaN enters its gradient.
     safe = _ops.where(zero, 1.0, x)
     return _ops.where(zero, 1.0, _ops.div(_ops.sin(safe), safe))
+
+
+class _NextAfter(Function):
+    """The step towards `other` is as long as the number's last digit: no slope."""
+
+    @staticmethod
+    def forward(ctx, input, other):
+        ctx.save_for_backward(_ops.ne(input, other))
+        ctx.shapes = tuple(input.shape), tuple(other.shape)
+        return _ops.nextafter(input, other)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (moved,) = ctx.saved_tensors
+        own, others = ctx.shapes
+        of_input = _ops.where(moved, gradient, 0.0).sum_to_size(own)
+        return of_input, _ops.full(others, 0, dtype=gradient.dtype)
+
+
+@both(out=True)
+def nextafter(input, other):
+    """The next number from input towards other; the gradient is input's, where the two
+    differ."""
+    tensors = [t for t in (input, other) if isinstance(t, Tensor)]
+    if len(tensors) == 2 and any(t.requires_grad for t in tensors):
+        if _C.is_grad_enabled():
+            return _NextAfter.apply(input, other)
+    return _ops.nextafter(input, other)
 
 
 def spherical_bessel_j0(input):

@@ -60,6 +60,7 @@ def test_masked(torch):
     assert masked.mean(x, 1, mask=mask).tolist() == [2.5, 6]
     assert masked.prod(x, 1, mask=mask).tolist() == [4, 35]
     assert masked.amax(x, 0, mask=mask).tolist() == [1, 5, 7]
-    assert masked.var(x, 1, mask=mask).tolist() == [2.25, 1]
+    assert masked.var(x, 1, mask=mask).tolist() == [4.5, 2]
+    assert masked.var(x, 1, False, mask=mask).tolist() == [2.25, 1]
     assert masked.softmax(x, 1, mask=mask)[0, 1].item() == 0
     assert masked.sum(x).item() == 22

@@ -29,8 +29,10 @@ from .factor import (
     svdvals,
 )
 from .householder import householder_product
+from .ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from .norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from .power import matrix_exp, matrix_power, vander
+from .roots import matrix_sqrth, polar
 from .solve import inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensorsolve
 
 matmul = _C.ops.matmul
@@ -56,6 +58,9 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",
@@ -66,9 +71,11 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_sqrth",
     "multi_dot",
     "norm",
     "pinv",
+    "polar",
     "qr",
     "slogdet",
     "solve",

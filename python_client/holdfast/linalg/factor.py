@@ -6,9 +6,11 @@
 
 from holdfast import _C
 from holdfast._registry import accepts_out, both, function, reject
+from holdfast.autograd.function import Function
 from holdfast.linalg import complex_factors
 from holdfast.return_types import named_result
 from holdfast.shapes import broadcast_shapes
+from holdfast.views import diagonal as _diagonal
 
 _ops = _C.ops
 
@@ -167,29 +169,80 @@ def _is_upper(UPLO):
     return UPLO.upper() == "U"
 
 
-def _without_gradient(A, name):
-    if A.requires_grad:
-        raise NotImplementedError(
-            f"holdfast has no gradient of torch.linalg.{name}: use detach(), or eigh() "
-            "for symmetric matrices."
+class _Eig(Function):
+    """A V = V diag(w), with W = V^H g_V and E_ij = w_j - w_i: g_A is the real part of
+    V^-H (diag(g_w) + (W - V^H V diag(Re W)) / conj(E) off the diagonal) V^H."""
+
+    @staticmethod
+    def forward(ctx, A):
+        ctx.set_materialize_grads(False)
+        values, vectors = _ops.linalg_eig(A)
+        ctx.save_for_backward(values, vectors)
+        return values, vectors
+
+    @staticmethod
+    def backward(ctx, g_values, g_vectors):
+        values, vectors = ctx.saved_tensors
+        if g_values is None and g_vectors is None:
+            return None
+        adjoint = vectors.mH
+        inner = None if g_values is None else g_values.diag_embed()
+        if g_vectors is not None:
+            inside = _turned(values, vectors, adjoint @ g_vectors)
+            inner = inside if inner is None else inner + inside
+        return _ops.linalg_solve(adjoint, inner @ adjoint).real
+
+
+def _turned(values, vectors, inside):
+    """The part of _Eig's gradient that the eigenvectors have; RuntimeError where it
+    depends on the phase that each of them may have."""
+    diagonal = _diagonal(inside, 0, -2, -1)
+    turn = _ops.amax(_ops.abs(diagonal.imag.detach())) if diagonal.numel() else None
+    if turn is not None and turn > 1e-2:
+        raise RuntimeError(
+            "linalg_eig_backward: The eigenvectors in the complex case are specified up"
+            " to multiplication by e^{i phi}. The specified loss function depends on "
+            "this quantity, so it is ill-defined."
         )
-    return A
+    own = _ops.unsqueeze(diagonal.real, -2)
+    gaps = _ops.unsqueeze(values, -2) - _ops.unsqueeze(values, -1)
+    one = identity_like(vectors, vectors.size(-1))
+    off = (inside - vectors.mH @ (vectors * own)) / _ops.conj(gaps + one)
+    return off * (1 - one)
 
 
 def _eig(A, vectors):
     return (complex_factors.eig if A.dtype.is_complex else _ops.linalg_eig)(A, vectors)
 
 
+def _records(A):
+    return A.requires_grad and _C.is_grad_enabled()
+
+
+def _real_for_gradient(A, name):
+    if A.dtype.is_complex:
+        raise NotImplementedError(
+            f"holdfast has no gradient of torch.linalg.{name} of complex matrices: use "
+            "detach(), or eigh() for Hermitian ones."
+        )
+    return A
+
+
 @accepts_out
 def eig(A):
-    """(eigenvalues, eigenvectors as columns), complex."""
-    return _eig_result(*_eig(_without_gradient(A, "eig"), True))
+    """(eigenvalues, eigenvectors as columns), complex. The gradient, of real matrices,
+    wants eigenvalues that differ and a loss that no eigenvector's phase changes."""
+    if _records(A):
+        return _eig_result(*_Eig.apply(_real_for_gradient(A, "eig")))
+    return _eig_result(*_eig(A, True))
 
 
 @accepts_out
 def eigvals(A):
     """Complex eigenvalues."""
-    return _eig(_without_gradient(A, "eigvals"), False)[0]
+    if _records(A):
+        return _Eig.apply(_real_for_gradient(A, "eigvals"))[0]
+    return _eig(A, False)[0]
 
 
 def eigh_of(A, upper):

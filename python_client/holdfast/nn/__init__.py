@@ -345,5 +345,9 @@ __all__ = [
 __getattr__ = module_getattr(
     "torch.nn",
     submodules=("common_types", "modules", "parallel"),
-    names={"DataParallel": "parallel", "NLLLoss2d": "loss"},
+    names={
+        "DataParallel": "parallel",
+        "LinearCrossEntropyOptions": "functional.loss_linear",
+        "NLLLoss2d": "loss",
+    },
 )

@@ -27,6 +27,8 @@ from .loss_binary import *  # noqa: F401,F403
 from .loss_binary import __all__ as _loss_binary
 from .loss_ctc import *  # noqa: F401,F403
 from .loss_ctc import __all__ as _loss_ctc
+from .loss_linear import *  # noqa: F401,F403
+from .loss_linear import __all__ as _loss_linear
 from .loss_margin import *  # noqa: F401,F403
 from .loss_margin import __all__ as _loss_margin
 from .normalization import *  # noqa: F401,F403
@@ -57,6 +59,7 @@ __all__ = [
     *_loss,
     *_loss_binary,
     *_loss_ctc,
+    *_loss_linear,
     *_loss_margin,
     *_normalization,
     *_padding,

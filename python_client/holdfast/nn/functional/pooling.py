@@ -98,7 +98,13 @@ def _pool_row(name, pool, input, kernel_size, stride, padding, *rest):
 
 
 def max_pool1d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode=False,
+    return_indices=True,
 ):
     """Largest element of each window of the last dimension, and its position."""
     args = (input, kernel_size, stride, padding, _row(dilation, 1), ceil_mode)
@@ -107,7 +113,13 @@ def max_pool1d_with_indices(
 
 
 def max_pool2d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode=False,
+    return_indices=True,
 ):
     """Largest element of each window, and its int64 position in the H*W plane."""
     if input.dim() == 3:
@@ -134,7 +146,13 @@ def _max_pool3d(input, kernel, stride, padding, dilation, ceil_mode, indices):
 
 
 def max_pool3d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode=False,
+    return_indices=True,
 ):
     """Largest element of each window of [N, C, D, H, W] or [C, D, H, W], and its
     int64 position in D*H*W."""

@@ -16,6 +16,9 @@ __all__ = ["affine_grid", "grid_sample"]
 
 _ops = _C.ops
 
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
 
 def _positions(n, align_corners):
     """The centres of n pixels from -1 to 1, or from edge to edge."""
@@ -98,12 +101,12 @@ def _taps(x, mode):
 
 
 def _check(input, grid, mode, padding_mode):
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in _MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
             f"or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if padding_mode not in _PADDINGS:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
             f"'border', or 'reflection', but got: '{padding_mode}'"
@@ -164,6 +167,38 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     result = _ops.weighted_gather(planes, index, weight).reshape(n, c, *out)
     node = f"GridSampler{len(sizes)}DBackward0"
     return _C.show_as(result, node, input, grid)
+
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """grid_sample() with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0
+    zeros, 1 border, 2 reflection."""
+    for name, modes, number in (
+        ("interpolation_mode", _MODES, interpolation_mode),
+        ("padding_mode", _PADDINGS, padding_mode),
+    ):
+        if not 0 <= number < len(modes):
+            raise RuntimeError(f"grid_sampler(): no {name} {number}; there are {modes}")
+    own = _MODES[interpolation_mode], _PADDINGS[padding_mode]
+    return grid_sample(input, grid, *own, bool(align_corners))
+
+
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """grid_sampler() of planes [N, C, H, W]."""
+    return _sampled(2, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """grid_sampler() of volumes [N, C, D, H, W]."""
+    return _sampled(3, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _sampled(axes, input, *rest):
+    if input.dim() != axes + 2:
+        raise RuntimeError(
+            f"grid_sampler_{axes}d(): input must have {axes + 2} dimensions. Got "
+            f"{shape_text(input)}."
+        )
+    return grid_sampler(input, *rest)
 
 
 def _taps_of(points, sizes, mode, padding_mode, align_corners):
