@@ -42,7 +42,7 @@ HOLDFAST_GRAD(relu, 0, Bit(0)) {
 // Linear in its gradient; the output only selects.
 HOLDFAST_GRAD(relu_backward, Bit(1)) {
   if (!c.needs(0)) return;
-  c.Set(0, Binary(c, OpId::relu_backward, c.grad(), c.input(1)));
+  SetBroadcast(c, 0, Binary(c, OpId::relu_backward, c.grad(), c.input(1)));
 }
 
 // Seen from inside a rule, the conjugate of a conjugated gradient.

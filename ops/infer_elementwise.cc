@@ -137,6 +137,10 @@ HOLDFAST_INFER(InferUnaryBool) {
 
 HOLDFAST_INFER(InferBinary) {
   const DType dtype = ResultType(attrs, inputs);
+  if (attrs.schema().id == OpId::relu_backward) {
+    absl::Status s = RequireFloat(attrs, inputs, 0);
+    if (!s.ok()) return s;
+  }
   if (attrs.schema().id == OpId::pow) {
     absl::Status s = CheckPow(attrs, inputs, dtype);
     if (!s.ok()) return s;
