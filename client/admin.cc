@@ -20,11 +20,13 @@
 namespace holdfast::client {
 namespace {
 
-absl::StatusOr<wire::LocalReply> CallLocal(const std::string& path,
+absl::StatusOr<wire::LocalReply> CallLocal(const Target& target,
                                            const ConnectOptions& options,
                                            const wire::LocalRequest& message) {
-  absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
-      LocalSocket::Connect(path);
+  std::string running;
+  absl::StatusOr<std::unique_ptr<LocalSocket>> socket = nullptr;
+  if (target.kind == Target::kAny) *socket = FindRunning(&running);
+  if (*socket == nullptr) socket = LocalSocket::Connect(target.where);
   if (!socket.ok()) {
     return absl::UnavailableError(socket.status().message());
   }
@@ -62,7 +64,7 @@ absl::StatusOr<wire::AdminReply> Ask(const ConnectOptions& options,
     wire::LocalRequest message;
     *message.mutable_admin() = request;
     absl::StatusOr<wire::LocalReply> reply =
-        CallLocal(target->where, options, message);
+        CallLocal(*target, options, message);
     if (!reply.ok()) return reply.status();
     return std::move(*reply->mutable_admin());
   }
@@ -107,7 +109,7 @@ absl::StatusOr<std::string> AskStats(const ConnectOptions& options) {
     wire::LocalRequest message;
     message.mutable_stats();
     absl::StatusOr<wire::LocalReply> reply =
-        CallLocal(target->where, options, message);
+        CallLocal(*target, options, message);
     if (!reply.ok()) return reply.status();
     return reply->stats().SerializeAsString();
   }

@@ -4,6 +4,8 @@
 // Session::Connect: from an address to a session.
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -17,6 +19,7 @@
 #include "client/remembered_credentials.h"
 #include "client/session_core.h"
 #include "client/shm_connection.h"
+#include "proto/default_socket.h"
 #include "proto/steady_time.h"
 
 namespace holdfast::client {
@@ -33,15 +36,24 @@ absl::StatusOr<std::shared_ptr<Session>> OpenLocal(
                              options.timeout_seconds);
 }
 
-// The daemon that runs for this user, or null. The default path may lie in a
-// folder where others can put a socket of their own.
-std::unique_ptr<LocalSocket> FindRunning(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
-      LocalSocket::Connect(path);
-  if (!socket.ok()) return nullptr;
-  const absl::StatusOr<uint32_t> user = (*socket)->PeerUser();
-  if (!user.ok() || (*user != geteuid() && *user != 0)) return nullptr;
-  return *std::move(socket);
+// A private daemon is outside of the service's limits and shares: nobody gets
+// one without a word where there is a service.
+void SayServiceIsPassedOver() {
+  static std::atomic<bool> said{false};
+  const std::string service = ServiceSocketPath();
+  if (service.empty() || access(service.c_str(), F_OK) != 0 ||
+      said.exchange(true)) {
+    return;
+  }
+  const absl::Status why = LocalSocket::Connect(service).status();
+  std::fputs(absl::StrCat("holdfast: a private daemon is started, since the "
+                          "service of this machine cannot be used: ",
+                          why.ok() ? absl::StrCat("unix:", service,
+                                                  " is not the service's own")
+                                   : why.message(),
+                          "\n")
+                 .c_str(),
+             stderr);
 }
 
 absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
@@ -78,8 +90,9 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
     case Target::kAny:
       break;
   }
-  if (std::unique_ptr<LocalSocket> socket = FindRunning(target->where)) {
-    return OpenLocal(options, std::move(socket), target->where, nullptr);
+  std::string running;
+  if (std::unique_ptr<LocalSocket> socket = FindRunning(&running)) {
+    return OpenLocal(options, std::move(socket), running, nullptr);
   }
   if (options.attach) {
     return absl::UnavailableError(absl::StrCat(
@@ -87,6 +100,7 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
         "at unix:",
         target->where, "; name its address."));
   }
+  SayServiceIsPassedOver();
   absl::StatusOr<std::shared_ptr<PrivateDaemon>> daemon =
       PrivateDaemon::Get(options.daemon_path, options.timeout_seconds);
   if (!daemon.ok()) return daemon.status();
@@ -115,10 +129,6 @@ bool MayPass(const ConnectOptions& options, const absl::Status& status) {
 }
 
 }  // namespace
-
-bool DaemonRuns(const std::string& path) {
-  return FindRunning(path) != nullptr;
-}
 
 absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
     const ConnectOptions& options) {

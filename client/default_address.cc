@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/default_address.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -20,10 +25,49 @@ absl::Status Malformed(absl::string_view address, absl::string_view origin) {
                    address, "\"."));
 }
 
+// Whose folder the service's socket is in, which nobody else can write; -1
+// where that does not hold.
+int64_t OwnerOfFolder(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  struct stat info;
+  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+      (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return -1;
+  }
+  return info.st_uid;
+}
+
 }  // namespace
 
+std::unique_ptr<LocalSocket> FindRunning(std::string* path) {
+  const std::string service = ServiceSocketPath();
+  for (const std::string& place : {DefaultSocketPath(), service}) {
+    if (place.empty()) continue;
+    absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
+        LocalSocket::Connect(place);
+    if (!socket.ok()) continue;
+    const absl::StatusOr<uint32_t> user = (*socket)->PeerUser();
+    if (!user.ok()) continue;
+    // The default path may lie in a folder where others can put a socket of
+    // their own; the service's folder is root's to make.
+    if (*user == geteuid() || *user == 0 ||
+        (place == service && OwnerOfFolder(place) == int64_t{*user})) {
+      *path = place;
+      return *std::move(socket);
+    }
+  }
+  return nullptr;
+}
+
+std::string RunningDaemon() {
+  std::string path;
+  FindRunning(&path);
+  return path;
+}
+
 std::string DefaultAddress() {
-  return absl::StrCat("unix:", DefaultSocketPath());
+  const std::string running = RunningDaemon();
+  return absl::StrCat("unix:", running.empty() ? DefaultSocketPath() : running);
 }
 
 absl::StatusOr<Target> ParseAddress(absl::string_view address) {

@@ -6,10 +6,12 @@
 #ifndef HOLDFAST_CLIENT_DEFAULT_ADDRESS_H_
 #define HOLDFAST_CLIENT_DEFAULT_ADDRESS_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/local_socket.h"
 
 namespace holdfast::client {
 
@@ -17,8 +19,8 @@ struct Target {
   enum Kind {
     kSocket,   // `where` is a path
     kNetwork,  // `where` is "host:port"
-    kAny,      // a running local daemon (`where`: its socket), else a private
-               // one
+    kAny,      // a running local daemon (FindRunning; `where`: the user's own
+               // one's socket), else a private one
   };
   Kind kind = kAny;
   std::string where;
@@ -28,7 +30,14 @@ struct Target {
 // what was given and where it came from.
 absl::StatusOr<Target> ParseAddress(absl::string_view address);
 
-// Where a running daemon is looked for that nobody named: "unix:/path".
+// The daemon of this machine that nobody named: the user's own, else the
+// service (proto/default_socket.h). Null if none answers that is to be
+// believed: of the user or root, or of whom root made the service's folder for.
+// `path` is then where it listens.
+std::unique_ptr<LocalSocket> FindRunning(std::string* path);
+// The path of that one; "" if there is none.
+std::string RunningDaemon();
+// "unix:/path" of that one, else of where the user's own would be.
 std::string DefaultAddress();
 
 }  // namespace holdfast::client

@@ -10,6 +10,7 @@
 #include "client/grpc_calls.h"
 #include "client/grpc_connection.h"
 #include "client/grpc_stream.h"
+#include "client/interrupt.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
 
@@ -52,6 +53,11 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
     }
     changed_.wait_for(lock, absl::ToChronoMilliseconds(kPause),
                       [this] { return ended_ || stopping_; });
+    lock.unlock();
+    // What has come over by now is not missed: no command names it.
+    if (InterruptPending(/*locked=*/false)) {
+      return absl::CancelledError("[session] the wait was interrupted.");
+    }
   }
 }
 

@@ -273,7 +273,8 @@ absl::Status GrpcConnection::Send(EncodedCommand command) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ended_ && Congested()) {
     changed_.wait_for(lock, kInterruptLook);
-    if (command.may_be_interrupted && Congested() && InterruptPending()) {
+    if (command.may_be_interrupted && Congested() &&
+        InterruptPending(/*locked=*/true)) {
       return absl::CancelledError("[session] the wait was interrupted.");
     }
   }

@@ -51,9 +51,6 @@ class PrivateDaemon {
   unsigned generation_ = 0;  // a forked child must not stop its parent's
 };
 
-// Whether a daemon that this user may trust answers at the socket.
-bool DaemonRuns(const std::string& path);
-
 // The daemon's binary: $HOLDFAST_DAEMON, `daemon_path`, next to this library
 // (and its bin/), PATH. An error that says how to get one.
 absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path);

@@ -99,6 +99,14 @@ absl::StatusOr<std::unique_ptr<Connection>> ShmConnection::Open(
   if (!reply.ok()) return reply.status();
   absl::Status status = CheckHello(reply->hello(), address);
   if (!status.ok()) return status;
+  if (fds.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[connect] shared memory needs the daemon to be on this machine, and ",
+        address,
+        " leads to another one: a forwarded socket (ssh -L) passes no memory. "
+        "Forward the daemon's port (ssh -L 50151:localhost:50151 HOST) and "
+        "use gRPC: connect(\"localhost:50151\")."));
+  }
   if (fds.size() != 4) {
     return absl::InternalError(absl::StrCat(
         "[connect] the daemon must pass the rings and doorbells. Got ",

@@ -28,4 +28,10 @@ std::string DefaultSocketPath() {
   return absl::StrCat("/tmp/holdfast-", geteuid(), "/holdfastd.sock");
 }
 
+std::string ServiceSocketPath() {
+  if (!Environment("HOLDFAST_SOCKET").empty()) return "";
+  const std::string path = Environment("HOLDFAST_SERVICE_SOCKET");
+  return path.empty() ? "/run/holdfast/holdfastd.sock" : path;
+}
+
 }  // namespace holdfast

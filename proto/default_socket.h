@@ -17,6 +17,12 @@ namespace holdfast {
 // socket belongs to its user (or root), since /tmp is everybody's.
 std::string DefaultSocketPath();
 
+// Where the daemon listens that the machine runs for all its users (the systemd
+// unit), and where clients look next: /run/holdfast/holdfastd.sock. "" with
+// $HOLDFAST_SOCKET, which says where to look. $HOLDFAST_SERVICE_SOCKET is for
+// tests.
+std::string ServiceSocketPath();
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_PROTO_DEFAULT_SOCKET_H_

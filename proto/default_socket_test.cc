@@ -24,5 +24,15 @@ TEST(DefaultSocketTest, FirstVariableThatIsSetWins) {
             "/tmp/holdfast-" + std::to_string(geteuid()) + "/holdfastd.sock");
 }
 
+TEST(DefaultSocketTest, TheServiceComesNext) {
+  setenv("HOLDFAST_SOCKET", "", 1);
+  EXPECT_EQ(ServiceSocketPath(), "/run/holdfast/holdfastd.sock");
+  setenv("HOLDFAST_SERVICE_SOCKET", "/s.sock", 1);
+  EXPECT_EQ(ServiceSocketPath(), "/s.sock");
+  // Who names a place means that one.
+  setenv("HOLDFAST_SOCKET", "/a/b.sock", 1);
+  EXPECT_EQ(ServiceSocketPath(), "");
+}
+
 }  // namespace
 }  // namespace holdfast

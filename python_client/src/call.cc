@@ -120,10 +120,7 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     HoldsGilInCall() = false;
   }
   if (ABSL_PREDICT_FALSE(!status.ok())) {
-    // Ctrl-C ended a wait for room: its handler's turn has come.
-    if (!absl::IsCancelled(status) || PyErr_CheckSignals() == 0) {
-      RaiseStatus(status);
-    }
+    RaiseStatus(status);
     return false;
   }
   // What may fail later: on its data, or when its gradient finds a saved tensor

@@ -103,6 +103,8 @@ bool ImportErrorClasses() {
 PyObject* RaiseStatus(const absl::Status& status) {
   if (PyErr_Occurred() != nullptr) return nullptr;
   PyObject* type = ClassOf(status.code());
+  // Ctrl-C ended a wait: its handler's turn has come.
+  if (absl::IsCancelled(status) && PyErr_CheckSignals() != 0) return nullptr;
   std::string message(status.message());
   const client::OpFailure failure = client::OpFailureOf(status);
   // The session is well: it is the op that must not be called so.

@@ -88,10 +88,20 @@ bool& HoldsGilInCall() {
   return holds;
 }
 
-bool InterruptPending() {
-  if (!HoldsGilInCall() || PyOS_InterruptOccurred() == 0) return false;
-  PyErr_SetInterrupt();  // the handler's turn comes when no lock is held
-  return true;
+bool& ReleasedGilInCall() {
+  static thread_local bool released = false;
+  return released;
+}
+
+bool InterruptPending(bool locked) {
+  const bool released = ReleasedGilInCall() && !locked;
+  if (!released && !HoldsGilInCall()) return false;
+  const PyGILState_STATE state =
+      released ? PyGILState_Ensure() : PyGILState_LOCKED;
+  const bool pending = PyOS_InterruptOccurred() != 0;
+  if (pending) PyErr_SetInterrupt();  // the handler's turn comes later
+  if (released) PyGILState_Release(state);
+  return pending;
 }
 
 bool WaitForSizes(const Tensor& tensor) {

@@ -15,9 +15,11 @@ namespace holdfast::python {
 bool Interrupted();
 
 // The same of waits that cannot run Python code (client/interrupt.h), where the
-// calling thread has said that it holds the GIL.
-bool InterruptPending();
+// calling thread has said that it holds the GIL, or that it has released it, in
+// which case only waits without a lock held are interrupted.
+bool InterruptPending(bool locked);
 bool& HoldsGilInCall();
+bool& ReleasedGilInCall();
 
 // Waits until the sizes of a tensor are known, which they are at once unless
 // they depend on data. Before anything that looks at them. False with a Python

@@ -374,10 +374,13 @@ bool SameDaemon(const std::string& address, const Session& session) {
   if (target->kind == client::Target::kNetwork) {
     return session.address() == target->where;
   }
+  if (target->kind == client::Target::kSocket) {
+    return session.address() == absl::StrCat("unix:", target->where);
+  }
   // A private one is found where none runs.
-  return session.address() == absl::StrCat("unix:", target->where) ||
-         (target->kind == client::Target::kAny && session.on_private_daemon() &&
-          !client::DaemonRuns(target->where));
+  const std::string running = client::RunningDaemon();
+  return running.empty() ? session.on_private_daemon()
+                         : session.address() == absl::StrCat("unix:", running);
 }
 
 // The session that connect(options) is to go on with, null if there is none:

@@ -15,6 +15,7 @@
 #include "python_client/src/device_argument.h"
 #include "python_client/src/dtype_type.h"
 #include "python_client/src/errors.h"
+#include "python_client/src/read.h"
 #include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
@@ -105,9 +106,13 @@ Tensor PutBuffer(PyObject* object) {
   if (view->len >= kUnlockedBytes) {
     const std::shared_ptr<Session> held = session->shared_from_this();
     ScopedGilRelease unlocked;
+    ReleasedGilInCall() = true;
     tensor = put();
+    ReleasedGilInCall() = false;
   } else {
+    HoldsGilInCall() = true;
     tensor = put();
+    HoldsGilInCall() = false;
   }
   if (!tensor.ok()) {
     RaiseStatus(tensor.status());
@@ -317,7 +322,9 @@ PyObject* FromBytes(PyObject*, PyObject* args) {
   absl::StatusOr<Tensor> tensor;
   {
     ScopedGilRelease unlocked;
+    ReleasedGilInCall() = true;
     tensor = held->Put(type, shape, view->buf, device);
+    ReleasedGilInCall() = false;
   }
   if (!tensor.ok()) return RaiseStatus(tensor.status());
   return WrapTensor(*std::move(tensor));

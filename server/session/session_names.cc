@@ -53,6 +53,7 @@ bool SessionRegistry::Attach(const std::shared_ptr<Session>& session,
                                SteadyNow())) {
     return false;
   }
+  NoteTakenOver(former, *session);
   Rekey(former, session);
   return true;
 }

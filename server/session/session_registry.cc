@@ -119,12 +119,8 @@ SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
                               bool local) {
   if (!request.session_token().empty()) {
     const auto it = by_token_.find(request.session_token());
-    // Another user's is as good as none: a guess learns nothing.
-    const absl::Status gone = absl::NotFoundError(
-        "[hello] the session is gone: its grace period ended, another client "
-        "took over the session, or the daemon was restarted");
     if (it == by_token_.end() || it->second->options().user != peer.user.name) {
-      return gone;
+      return WhyUnknown(request.session_token(), peer.user);
     }
     if (it->second->local() != local) {
       return absl::FailedPreconditionError(
@@ -132,7 +128,7 @@ SessionRegistry::FindOrCreate(const v1::HelloRequest& request, const Peer& peer,
           "attach to it by its name over another");
     }
     if (!it->second->life()->Resume(request.session_token(), SteadyNow())) {
-      return gone;
+      return WhyRefused(*it->second, peer.user);
     }
     return std::make_pair(it->second, false);
   }
@@ -320,7 +316,7 @@ std::optional<absl::Status> SessionRegistry::Goodbye(
   {
     std::lock_guard<std::mutex> lock(mutex_);
     session = Find(request.session_token(), user);
-    if (session == nullptr || !Strike(session)) {
+    if (session == nullptr || !Strike(session, absl::OkStatus())) {
       return absl::NotFoundError("[goodbye] the session is gone already");
     }
   }
@@ -379,16 +375,19 @@ void SessionRegistry::Rekey(const std::string& from,
   by_token_[session->token()] = session;
 }
 
-bool SessionRegistry::Strike(const std::shared_ptr<Session>& session) {
+bool SessionRegistry::Strike(const std::shared_ptr<Session>& session,
+                             const absl::Status& reason) {
   session->life()->End();
-  return by_token_.erase(session->token()) != 0;
+  if (by_token_.erase(session->token()) == 0) return false;
+  NoteEnd(*session, reason);
+  return true;
 }
 
 void SessionRegistry::End(const std::shared_ptr<Session>& session,
                           absl::Status reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!Strike(session)) return;
+    if (!Strike(session, reason)) return;
   }
   Finish(session, reason);
 }
@@ -399,7 +398,7 @@ void SessionRegistry::EndIfOver(const std::shared_ptr<Session>& session,
     std::lock_guard<std::mutex> lock(mutex_);
     // Decided and done under one lock: nobody can come back in between.
     if (!session->life()->Tick(now) && !session->ended()) return;
-    if (!Strike(session)) return;
+    if (!Strike(session, reason)) return;
   }
   Finish(session, reason);
 }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -218,7 +219,15 @@ class SessionRegistry {
   // The session's token has changed from that. REQUIRES: mutex_ held.
   void Rekey(const std::string& from, const std::shared_ptr<Session>& session);
   // Ends it in the table; false if somebody did before. REQUIRES: mutex_ held.
-  bool Strike(const std::shared_ptr<Session>& session);
+  bool Strike(const std::shared_ptr<Session>& session,
+              const absl::Status& reason);
+  // What who comes back with the token is told. REQUIRES: mutex_ held, for all.
+  void NoteFormer(const std::string& token, const Session& session,
+                  absl::Status told);
+  void NoteEnd(const Session& session, const absl::Status& reason);
+  void NoteTakenOver(const std::string& token, const Session& session);
+  absl::Status WhyUnknown(const std::string& token, const User& user) const;
+  absl::Status WhyRefused(const Session& session, const User& user) const;
   // Does what is left of the end of a session that was struck.
   void Finish(const std::shared_ptr<Session>& session,
               const absl::Status& reason);
@@ -275,6 +284,13 @@ class SessionRegistry {
   std::map<std::string, Role> roles_;
   std::set<std::pair<std::string, std::string>> loading_;  // user, name
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> by_token_;
+  // Of the last tokens that are good no more.
+  struct Former {
+    std::string user;
+    absl::Status told;
+  };
+  absl::flat_hash_map<std::string, Former> former_;
+  std::deque<std::string> former_order_;  // the oldest first
   // Workers' sessions by the number of their program's.
   absl::flat_hash_map<uint64_t, std::vector<std::weak_ptr<Session>>> children_;
 };

@@ -282,8 +282,9 @@ TEST_F(SessionRegistryTest, WhatIsKeptOutlivesAClientThatBreaksTheProtocol) {
   EXPECT_FALSE(session->ended());
   v1::HelloRequest again = Greeting("");
   again.set_session_token(session->token());
-  EXPECT_EQ(registry_.Hello(again, peer_, false).status().code(),
-            absl::StatusCode::kNotFound);
+  const absl::Status away = registry_.Hello(again, peer_, false).status();
+  EXPECT_EQ(away.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(away.message(), HasSubstr("sent this client away from session"));
   auto welcome = registry_.Hello(Attaching("nine"), peer_, false);
   ASSERT_TRUE(welcome.ok()) << welcome.status();
   EXPECT_EQ(welcome->reply.kept_size(), 1);

@@ -6,6 +6,7 @@ when it gives up."""
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import holdfast
@@ -128,3 +129,82 @@ except KeyboardInterrupt:
     client.stdout.close()
     client.stdin.close()
     client.stderr.close()
+
+
+def test_ctrl_c_ends_an_upload_that_cannot_go_on(daemon):
+    """Also of more bytes than go along with commands, with and without the GIL."""
+    proxy = Proxy(daemon.listen)
+    code = f"""
+import numpy, holdfast as torch
+torch.connect({proxy.address!r}, grace=300, reconnect_timeout=300)
+x = torch.ones(3)
+print(x.sum().item(), flush=True)
+for count in (100_000, 1_000_000):
+    a = numpy.ones(count, numpy.float32)
+    input()
+    print("begun", flush=True)
+    try:
+        y = torch.tensor(a)
+        print("done")
+    except KeyboardInterrupt:
+        print("back", flush=True)
+input()
+print((x + torch.tensor(a).mean()).sum().item(), flush=True)
+"""
+    client = start_client(code, proxy.address, stderr=subprocess.PIPE)
+    assert client.stdout.readline() == "3.0\n"
+    proxy.breaking = 1 << 30
+    proxy.cut()
+    for _ in range(2):
+        client.stdin.write("\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "begun\n"
+        time.sleep(0.5)  # for what is not to come
+        client.send_signal(signal.SIGINT)
+        assert client.stdout.readline() == "back\n"
+    proxy.breaking = 0
+    out, _ = client.communicate("\n", timeout=60)
+    proxy.close()
+    assert (out, client.returncode) == ("6.0\n", 0)
+
+
+def test_who_was_sent_away_is_told_where_the_session_is(daemon):
+    proxy = Proxy(daemon.listen)
+    client = start(proxy, "session='ours', grace=300, reconnect_timeout=60")
+    proxy.breaking = 1 << 30
+    proxy.cut()
+    address = daemon.address("grpc")
+    with holdfast.connect(address, session="ours", attach=True, default=False) as taken:
+        proxy.breaking = 0
+        out, err = client.communicate("\n", timeout=60)
+        assert taken.attached and not taken.closed
+    proxy.close()
+    assert "lost" not in out + err
+    assert re.search(
+        r"another client took over session 'ours' \(number \d+\) at \d\d:\d\d:\d\d",
+        out + err,
+    ), (
+        out + err
+    )
+    assert "connect(session='ours', attach=True) takes it back" in out + err
+
+
+def test_who_comes_too_late_is_told_why(daemon):
+    for options, end, why in (
+        ("grace=0", None, "no grace was asked for"),
+        ("session='late', grace=300", "late", "ended"),
+    ):
+        proxy = Proxy(daemon.listen)
+        client = start(proxy, f"{options}, reconnect_timeout=60")
+        proxy.breaking = 1 << 30
+        proxy.cut()
+        if end is not None:
+            command = [sys.executable, "-m", "holdfast", "end", end, "--force"]
+            subprocess.run(
+                [*command, "--address", daemon.address("shm")], check=True, timeout=60
+            )
+        wait_until(lambda: daemon.stats()["sessions"] == [], "the session's end")
+        proxy.breaking = 0
+        out, _ = client.communicate("\n", timeout=60)
+        proxy.close()
+        assert "the session ended at" in out and why in out, out

@@ -34,7 +34,6 @@ setpriv --reuid=holdfast --regid=holdfast --clear-groups --no-new-privs \\
 daemon=$!
 while ! [ -s /tmp/address ]; do kill -0 $daemon; sleep 0.1; done
 cat /tmp/address
-export HOLDFAST_ADDRESS=unix:/run/holdfast/holdfastd.sock
 holdfast doctor
 python3 -c '
 import holdfast as torch
@@ -44,8 +43,7 @@ print(layer.weight.grad.tolist(), torch.current_session().address)
 '
 kill -TERM $daemon
 wait $daemon
-# Without it, a program starts one of its own.
-unset HOLDFAST_ADDRESS
+# Without a service a program starts one of its own.
 python3 -c 'import holdfast; print(holdfast.ones(2).sum().item())'
 """
 

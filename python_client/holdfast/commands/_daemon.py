@@ -28,12 +28,9 @@ def default_address():
     """Where a daemon that nobody named would be, without starting one."""
     if os.environ.get("HOLDFAST_ADDRESS"):
         return os.environ["HOLDFAST_ADDRESS"]
-    path = os.environ.get("HOLDFAST_SOCKET")
-    if not path:
-        folder = os.environ.get("XDG_RUNTIME_DIR")
-        folder = f"{folder}/holdfast" if folder else f"/tmp/holdfast-{os.getuid()}"
-        path = f"{folder}/holdfastd.sock"
-    return f"unix:{path}"
+    from holdfast import _C
+
+    return _C.default_address()
 
 
 def read_stats(address):
