@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_client/src/array_mirror.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -31,18 +32,36 @@ struct Mirror {
     PyGILState_Release(state);
   }
 
+  // The array's elements in row-major order: its own memory, or a copy.
+  const char* Elements(std::vector<char>* copy) const {
+    if (plain) return static_cast<const char*>(view.buf);
+    copy->resize(known.size());
+    CopyRowMajor(view, copy->data());
+    return copy->data();
+  }
+  void Write(const void* elements) {
+    if (plain) {
+      std::memcpy(view.buf, elements, known.size());
+    } else {
+      PyBuffer_FromContiguous(&view, elements, view.len, 'C');
+    }
+  }
+
   PyObject* owner = nullptr;    // a weak reference to whose memory it is
   const void* owned = nullptr;  // where that memory starts
   Py_ssize_t owned_bytes = 0;
-  char* data = nullptr;     // of the array, inside it
+  Py_buffer view = {};  // the array inside it; holds no reference
+  std::vector<Py_ssize_t> shape, strides;  // of the view
+  bool plain = true;                       // row-major, without gaps
   std::vector<char> known;  // the elements as both sides last had them
+  uint64_t moved = 0;       // bytes looked at or brought so far
 };
 
-// A simple view of an object's whole memory.
+// A view of an object's memory.
 class Memory {
  public:
-  explicit Memory(PyObject* object) {
-    filled_ = PyObject_GetBuffer(object, &view_, PyBUF_ANY_CONTIGUOUS) == 0;
+  explicit Memory(PyObject* object, int flags = PyBUF_ANY_CONTIGUOUS) {
+    filled_ = PyObject_GetBuffer(object, &view_, flags) == 0;
     if (!filled_) PyErr_Clear();
   }
   ~Memory() {
@@ -53,6 +72,7 @@ class Memory {
 
   bool filled() const { return filled_; }
   const Py_buffer* operator->() const { return &view_; }
+  const Py_buffer& operator*() const { return view_; }
 
  private:
   Py_buffer view_;
@@ -83,9 +103,9 @@ PyRef Alive(const Mirror& mirror) {
   return held;
 }
 
-// The storage's elements in one dimension, outside the graph: as in PyTorch, a
+// Elements of the storage in one dimension, outside the graph: as in PyTorch, a
 // write into the array is not counted as one of the tensor's.
-absl::StatusOr<Tensor> Flat(const Tensor& tensor, size_t bytes) {
+absl::StatusOr<Tensor> Flat(const Tensor& tensor, size_t begin, size_t end) {
   Session& session = *tensor->session();
   const Attrs data(&SchemaOf(OpId::variable_data));
   Attrs strided(&SchemaOf(OpId::as_strided));
@@ -94,23 +114,24 @@ absl::StatusOr<Tensor> Flat(const Tensor& tensor, size_t bytes) {
       session.Apply(data, absl::MakeConstSpan(&tensor, 1), false, false,
                     absl::MakeSpan(&detached, 1));
   if (!status.ok()) return status;
-  const auto count =
-      static_cast<int64_t>(bytes / ItemSize(tensor->spec().dtype));
-  strided.Set(0, Dims{count});
+  const size_t item = ItemSize(tensor->spec().dtype);
+  strided.Set(0, Dims{static_cast<int64_t>((end - begin) / item)});
   strided.Set(1, Dims{1});
-  strided.Set(2, int64_t{0});
+  strided.Set(2, static_cast<int64_t>(begin / item));
   status = session.Apply(strided, absl::MakeConstSpan(&detached, 1), false,
                          false, absl::MakeSpan(&flat, 1));
   if (!status.ok()) return status;
   return flat;
 }
 
-absl::Status Upload(const Tensor& tensor, const std::vector<char>& elements) {
-  absl::StatusOr<Tensor> flat = Flat(tensor, elements.size());
+// Brings the elements at bytes [begin, end) of the storage.
+absl::Status Upload(const Tensor& tensor, const char* elements, size_t begin,
+                    size_t end) {
+  absl::StatusOr<Tensor> flat = Flat(tensor, begin, end);
   if (!flat.ok()) return flat.status();
   Session& session = *tensor->session();
-  absl::StatusOr<Tensor> fresh =
-      session.Put(tensor->spec().dtype, (*flat)->spec().shape, elements.data());
+  absl::StatusOr<Tensor> fresh = session.Put(
+      tensor->spec().dtype, (*flat)->spec().shape, elements + begin);
   if (!fresh.ok()) return fresh.status();
   const Attrs copy(&SchemaOf(OpId::copy));
   const Tensor inputs[] = {*flat, *fresh};
@@ -123,6 +144,41 @@ std::shared_ptr<Mirror> MirrorOf(const Tensor& tensor) {
   return std::static_pointer_cast<Mirror>(tensor->storage()->memory().mirror);
 }
 
+// The bytes outside of which both memories are equal, in whole blocks; empty if
+// they are. A block holds a whole number of elements of every type.
+std::pair<size_t, size_t> Difference(const char* a, const char* b,
+                                     size_t size) {
+  constexpr size_t kBlock = 4096;
+  const auto same = [&](size_t at) {
+    return std::memcmp(a + at, b + at, std::min(kBlock, size - at)) == 0;
+  };
+  size_t begin = 0;
+  while (begin < size && same(begin)) begin += kBlock;
+  if (begin >= size) return {size, size};
+  size_t last = (size - 1) / kBlock * kBlock;
+  while (last > begin && same(last)) last -= kBlock;
+  return {begin, std::min(size, last + kBlock)};
+}
+
+// Says once that a large array makes a program slow. False: the program has
+// made errors of warnings.
+bool CountMoved(Mirror* mirror) {
+  constexpr uint64_t kMuch = uint64_t{16} << 30;
+  static bool told = false;
+  mirror->moved += mirror->known.size();
+  if (told || mirror->moved < kMuch || mirror->view.len <= kMaxMirrorBytes) {
+    return true;
+  }
+  told = true;
+  return PyErr_WarnFormat(
+             PyExc_UserWarning, 1,
+             "an array of %zd MB that from_numpy() took is compared with its "
+             "tensor before each op that uses it, 16 GB so far, since the "
+             "program may write the array. Where it does not: del the array, "
+             "or use torch.tensor(array), which is a copy.",
+             mirror->view.len / 1000000) == 0;
+}
+
 bool Pull(const Tensor& tensor) {
   const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
   if (mirror == nullptr) return true;
@@ -132,34 +188,57 @@ bool Pull(const Tensor& tensor) {
     return true;
   }
   std::vector<char>& known = mirror->known;
-  if (std::memcmp(mirror->data, known.data(), known.size()) == 0) return true;
-  std::memcpy(known.data(), mirror->data, known.size());
-  const absl::Status status = Upload(tensor, known);
+  std::vector<char> copy;
+  const char* elements = mirror->Elements(&copy);
+  const auto [begin, end] = Difference(elements, known.data(), known.size());
+  if (!CountMoved(mirror.get())) return false;
+  if (begin == end) return true;
+  std::memcpy(known.data() + begin, elements + begin, end - begin);
+  const absl::Status status = Upload(tensor, known.data(), begin, end);
   if (!status.ok()) RaiseStatus(status);
   return status.ok();
+}
+
+// Whether all of the view lies in memory of `size` bytes from `start` on.
+bool Inside(const Py_buffer& view, const void* start, Py_ssize_t size) {
+  const char* low = static_cast<const char*>(view.buf);
+  const char* high = low + view.itemsize;
+  for (int i = 0; i < view.ndim; ++i) {
+    const Py_ssize_t reach = (view.shape[i] - 1) * view.strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  const char* first = static_cast<const char*>(start);
+  return low >= first && high <= first + size;
 }
 
 }  // namespace
 
 bool MirrorArray(PyObject* array, const Tensor& tensor) {
-  const Memory memory(array);
-  if (!memory.filled() || memory->readonly != 0 || memory->len == 0 ||
-      memory->len > kMaxMirrorBytes ||
-      PyBuffer_IsContiguous(&*memory.operator->(), 'C') == 0) {
+  const Memory memory(array, PyBUF_STRIDES);
+  if (!memory.filled() || memory->readonly != 0 || memory->len == 0) {
     return true;
   }
   const PyRef owner = OwnerOf(array);
   const Memory owned(owner.get());
   auto mirror = std::make_shared<Mirror>();
   mirror->owner = PyWeakref_NewRef(owner.get(), nullptr);
-  if (mirror->owner == nullptr || !owned.filled()) {
+  if (mirror->owner == nullptr || !owned.filled() ||
+      !Inside(*memory, owned->buf, owned->len)) {
     PyErr_Clear();  // memory whose end nobody tells
     return true;
   }
   mirror->owned = owned->buf;
   mirror->owned_bytes = owned->len;
-  mirror->data = static_cast<char*>(memory->buf);
-  mirror->known.assign(mirror->data, mirror->data + memory->len);
+  mirror->plain = PyBuffer_IsContiguous(&*memory, 'C') != 0;
+  mirror->shape.assign(memory->shape, memory->shape + memory->ndim);
+  mirror->strides.assign(memory->strides, memory->strides + memory->ndim);
+  mirror->view = *memory;
+  mirror->view.obj = nullptr;
+  mirror->view.internal = nullptr;
+  mirror->view.shape = mirror->shape.data();
+  mirror->view.strides = mirror->strides.data();
+  mirror->known.resize(static_cast<size_t>(memory->len));
+  CopyRowMajor(mirror->view, mirror->known.data());
   tensor->storage()->memory().mirror = std::move(mirror);
   return true;
 }
@@ -173,19 +252,22 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
   if (!Settle(tensor)) return nullptr;
   const Session& session = *tensor->session();
   const int64_t bytes = tensor->storage()->memory().bytes;
+  const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
+  PyRef owner = mirror == nullptr ? PyRef() : Alive(*mirror);
+  if (owner && mirror->plain &&
+      PyBuffer_IsContiguous(&*Memory(owner.get()), 'C') != 0) {
+    const auto at = static_cast<const char*>(mirror->view.buf) -
+                    static_cast<const char*>(mirror->owned);
+    return Py_BuildValue("(Nnn)", owner.release(), static_cast<Py_ssize_t>(at),
+                         static_cast<Py_ssize_t>(mirror->known.size()));
+  }
   const bool mapped = session.transport() == "shm" && session.device() == "cpu";
-  if (mapped || bytes <= 0 || bytes > kMaxMirrorBytes ||
+  if (mapped || owner || bytes <= 0 || bytes > kMaxMirrorBytes ||
       tensor->spec().device != 0 ||
       BufferFormat(tensor->spec().dtype) == nullptr) {
     Py_RETURN_NONE;
   }
-  const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
-  PyRef owner = mirror == nullptr ? PyRef() : Alive(*mirror);
-  if (!owner) return PyLong_FromLongLong(bytes);
-  const auto at = static_cast<Py_ssize_t>(
-      mirror->data - static_cast<const char*>(mirror->owned));
-  return Py_BuildValue("(Nnn)", owner.release(), at,
-                       static_cast<Py_ssize_t>(mirror->known.size()));
+  return PyLong_FromLongLong(bytes);
 }
 
 PyObject* Mirrored(PyObject*, PyObject* args) {
@@ -207,7 +289,7 @@ bool PullMirrors(absl::Span<const Tensor> tensors) {
 bool PushMirror(const Tensor& tensor) {
   const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
   if (mirror == nullptr) return true;
-  absl::StatusOr<Tensor> flat = Flat(tensor, mirror->known.size());
+  absl::StatusOr<Tensor> flat = Flat(tensor, 0, mirror->known.size());
   if (!flat.ok()) {
     RaiseStatus(flat.status());
     return false;
@@ -217,8 +299,8 @@ bool PushMirror(const Tensor& tensor) {
   const PyRef owner = Alive(*mirror);
   if (!owner) return true;
   std::memcpy(mirror->known.data(), value.data, mirror->known.size());
-  std::memcpy(mirror->data, value.data, mirror->known.size());
-  return true;
+  mirror->Write(value.data);
+  return CountMoved(mirror.get());
 }
 
 }  // namespace holdfast::python

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mirrors: a small NumPy array and the tensor that was made of it look like one
+// Mirrors: a NumPy array and the tensor that was made of it look like one
 // memory, as in PyTorch, though the daemon has a copy. What the program writes
 // into the array is brought to the daemon before an op uses the tensor; what an
 // op writes into the tensor is brought back before the op's call returns. A
@@ -16,26 +16,29 @@
 
 namespace holdfast::python {
 
-// Larger arrays are copied once: to look at one costs more than most ops.
+// Over gRPC numpy() of more than this is a read-only copy: to look at an array
+// and to bring it costs more than most ops.
 inline constexpr Py_ssize_t kMaxMirrorBytes = 256 << 10;
 
 inline bool IsMirrored(const client::Tensor& tensor) {
   return tensor->storage()->memory().mirror != nullptr;
 }
 
-// Ties the array to the tensor that has a copy of it, where that is possible: a
-// writable row-major array of at most kMaxMirrorBytes. False: an error is set.
+// Ties the array to the tensor that has a row-major copy of it. Nothing where
+// nobody can write the array, or it has no elements. False: an error is set.
 bool MirrorArray(PyObject* array, const client::Tensor& tensor);
 
 // (tensor) -> how a NumPy array and a tensor that is not mapped here look like
 // one memory: the bytes of the storage, of which mirrored() may take a copy; or
-// (owner, offset, bytes), what mirrors it by now; or None: it is too large.
+// (owner, offset, bytes), what mirrors it by now, mapped or not; or None: it is
+// too large.
 PyObject* MirrorOf(PyObject*, PyObject* tensor);
 // (array of the storage's bytes, tensor) -> None. Ties them.
 PyObject* Mirrored(PyObject*, PyObject* args);
 
 // Before the tensors are used, and after one was written. They wait when there
-// is something to bring. False: an error is set.
+// is something to bring. Looking takes as long as reading the arrays. False: an
+// error is set.
 bool PullMirrors(absl::Span<const client::Tensor> tensors);
 bool PushMirror(const client::Tensor& tensor);
 

@@ -394,9 +394,13 @@ void AppendFactoryFunctions(std::vector<PyMethodDef>* functions) {
        "copied only if need be."});
   functions->push_back(
       {"from_numpy", FromNumpy, METH_O,
-       "from_numpy(ndarray, /)\n--\n\nA tensor with the array's elements. "
-       "Shares memory with arrays that came from a tensor's numpy() or from "
-       "empty_numpy(); copies others once."});
+       "from_numpy(ndarray, /)\n--\n\nA tensor with the array's elements. Both "
+       "look like one memory, whatever the size: what the program writes into "
+       "the array is in the tensor, and what ops write into the tensor is in "
+       "the array. They are one where the array came from a tensor's numpy() "
+       "or from empty_numpy(). The daemon has a copy of any other, which is "
+       "compared with the array before each op that uses the tensor, for as "
+       "long as the program has the array: torch.tensor(array) does without."});
   functions->push_back({"_empty_shared", EmptyShared, METH_VARARGS, nullptr});
   functions->push_back({"_empty_bytes", EmptyBytes, METH_VARARGS, nullptr});
   functions->push_back({"_from_bytes", FromBytes, METH_VARARGS, nullptr});

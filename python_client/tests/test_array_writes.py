@@ -4,6 +4,7 @@
 """What a program writes into an array from numpy() is the tensor's, or refused."""
 
 import numpy as np
+import pytest
 
 
 def test_small_arrays_are_one_with_their_tensors(torch):
@@ -63,3 +64,51 @@ def test_an_array_keeps_no_tensor(torch):
     del x
     a[0] = 2
     assert a.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("size", [1, 1_000, 1_000_000])
+def test_from_numpy_and_its_array_are_one_at_any_size(torch, size):
+    array = np.zeros(size, np.float32)
+    x = torch.from_numpy(array)
+    array += 1
+    assert x.sum().item() == size
+    x.add_(1)
+    assert array.min() == array.max() == 2
+    array[size // 2] = 5  # a part is brought
+    assert x[size // 2].item() == 5 and x.sum().item() == 2 * size + 3
+    again = x.numpy()
+    again[0] = 7
+    assert array[0] == 7 and x[0].item() == 7
+    as_well = torch.as_tensor(array)
+    x.mul_(0)
+    assert array.max() == 0 and as_well.max().item() == 0
+
+
+@pytest.mark.parametrize("size", [3, 600])
+def test_from_numpy_of_arrays_that_lie_otherwise(torch, size):
+    array = np.arange(4.0 * size).reshape(4, size)
+    for view in (array.T, array[:, ::2], array[::2, 1:], array[::-1], array[1]):
+        x = torch.from_numpy(view)
+        assert x.numpy().tolist() == view.tolist()
+        view[1] = -1
+        assert x.numpy().tolist() == view.tolist()
+        x[0] = 8
+        x += 1
+        assert view.tolist() == x.tolist()
+    del view
+    x = torch.from_numpy(array[:, 1:2])  # the array lives, its view does not
+    array[:] = 3
+    assert x.tolist() == [[3]] * 4
+
+
+def test_what_nobody_can_write_is_a_copy(torch):
+    array = np.ones(5)
+    array.flags.writeable = False
+    x = torch.from_numpy(array)
+    x.zero_()
+    assert array.tolist() == [1] * 5
+    x = torch.from_numpy(np.ones(200_000))  # nobody else has it
+    assert x.sum().item() == 200_000
+    y = torch.tensor(a := np.ones(3))
+    a[0] = 2
+    assert y.tolist() == [1, 1, 1]

@@ -94,11 +94,7 @@ def test_mirrors_end_with_their_arrays(torch):
     assert torch.memory_allocated() == before
 
 
-def test_large_and_odd_arrays_are_copied_once(torch):
-    large = np.ones(1 << 20)
-    t = torch.from_numpy(large)
-    large += 1
-    assert t.sum().item() == 1 << 20
+def test_frozen_and_odd_arrays(torch):
     frozen = np.ones(3)
     frozen.flags.writeable = False
     assert torch.from_numpy(frozen).tolist() == [1, 1, 1]

@@ -44,10 +44,7 @@ def test_from_numpy_of_own_memory_shares(torch, transport):
     y = torch.from_numpy(array[1:, ::2])
     assert y.tolist() == [[4.0, 6.0], [8.0, 10.0]]
     y.zero_()
-    left = [[4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]
-    if transport == "shm":
-        left = [[0.0, 5.0, 0.0, 7.0], [0.0, 9.0, 0.0, 11.0]]
-    assert x[1:].tolist() == left
+    assert x[1:].tolist() == [[0.0, 5.0, 0.0, 7.0], [0.0, 9.0, 0.0, 11.0]]
 
 
 def test_empty_numpy(torch, transport):
@@ -60,11 +57,7 @@ def test_empty_numpy(torch, transport):
     assert torch.empty_numpy(5, np.int64).dtype == np.int64
 
 
-def test_large_foreign_arrays_are_copied(torch):
-    array = np.ones(100_000)
-    x = torch.from_numpy(array)
-    array[:] = 5
-    assert x[:4].tolist() == [1.0] * 4
+def test_from_numpy_takes_arrays(torch):
     with pytest.raises(TypeError, match=r"expected np.ndarray \(got list\)"):
         torch.from_numpy([1, 2])
 
