@@ -48,6 +48,7 @@ wire::HelloRequest MakeHello(const ConnectOptions& options) {
   hello.set_default_grace(options.default_grace);
   hello.set_parent_token(options.parent_token);
   hello.add_features(kFeatureParts);
+  hello.add_features(kFeatureOrder);
   return hello;
 }
 

@@ -76,6 +76,7 @@ SessionCore::SessionCore(std::unique_ptr<Connection> connection,
       timeout_seconds_(timeout_seconds),
       fork_generation_(ForkGeneration()),
       parts_(absl::c_linear_search(hello_.features(), kFeatureParts)),
+      order_(absl::c_linear_search(hello_.features(), kFeatureOrder)),
       next_handle_(std::max<uint64_t>(1, hello_.next_handle())) {
   releases_.reserve(kMaxPendingReleases);
   for (const wire::KeptTensor& kept : hello_.kept()) {

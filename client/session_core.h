@@ -421,6 +421,8 @@ class SessionCore final : public Session {
   // Lets go of what an interrupted lookup opened.
   void ReleaseFound(const wire::ReadResult& result);
   // May the op write what it writes?
+  // FailedPrecondition if a gradient would need a tensor of inference mode.
+  absl::Status CheckSaved(const OpSchema& op, absl::Span<const Tensor> inputs);
   absl::Status CheckWritable(const OpSchema& op,
                              absl::Span<const Tensor> inputs) const;
 
@@ -460,6 +462,7 @@ class SessionCore final : public Session {
   const double timeout_seconds_;
   const uint32_t fork_generation_;
   const bool parts_;  // the daemon has kFeatureParts
+  const bool order_;  // ... kFeatureOrder
   // In a child, which looks at nothing that another thread of the parent may
   // have locked. Written by one thread at a time.
   absl::Status not_inherited_;

@@ -10,6 +10,7 @@
 #include "client/export_hold.h"
 #include "client/session_core.h"
 #include "ops/infer.h"
+#include "ops/infer_rule.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
@@ -63,7 +64,8 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
   }
   absl::InlinedVector<const TensorSpec*, 6> specs(inputs.size());
   bool exported = false;
-  bool guarded = false;  // published or of inference mode
+  bool guarded = false;    // published or of inference mode
+  bool inference = false;  // the latter
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) continue;
     absl::Status owner = CheckOwner(schema.name, inputs[i]);
@@ -75,15 +77,21 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     specs[i] = &inputs[i]->spec();
     exported |= inputs[i]->storage()->exported();
     const StorageState& memory = inputs[i]->storage()->memory();
+    inference |= memory.inference;
     guarded |= memory.read_only != nullptr || memory.inference;
   }
   if (ABSL_PREDICT_FALSE(guarded && (inplace || schema.has(kMutates)))) {
     absl::Status writable = CheckWritable(schema, inputs);
     if (!writable.ok()) return writable;
   }
+  if (ABSL_PREDICT_FALSE(inference && record)) {
+    absl::Status saved = CheckSaved(schema, inputs);
+    if (!saved.ok()) return saved;
+  }
   OutputSpecs inferred;
   absl::Status status = InferOp(attrs, specs, inplace, &inferred);
   if (ABSL_PREDICT_FALSE(!status.ok())) return status;
+  if (order_ && !inplace) KeepOrder(attrs, specs, &inferred);
   if (ABSL_PREDICT_FALSE(!inferred.empty() && inferred[0].spec.device > 0)) {
     status = CheckDevice(schema.name, inferred[0].spec.device);
     if (!status.ok()) return status;

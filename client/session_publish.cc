@@ -192,6 +192,24 @@ void SessionCore::ReleaseFound(const wire::ReadResult& result) {
   static_cast<void>(SendReleases());
 }
 
+absl::Status SessionCore::CheckSaved(const OpSchema& op,
+                                     absl::Span<const Tensor> inputs) {
+  const absl::StatusOr<SavedMasks> saved = Saved(op, inputs);
+  if (!saved.ok()) return absl::OkStatus();  // an older daemon does not tell
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] || !saved->input(i) ||
+        !inputs[i]->storage()->memory().inference) {
+      continue;
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "[", op.name,
+        "] Inference tensors cannot be saved for backward. To work around you "
+        "can make a clone to get a normal tensor and use it in autograd. Got ",
+        inputs[i]->spec().ToString(), "."));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SessionCore::CheckWritable(const OpSchema& op,
                                         absl::Span<const Tensor> inputs) const {
   const size_t per_list = op.num_lists > 0 ? inputs.size() / op.num_lists : 1;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -25,6 +26,31 @@ namespace holdfast {
 // Adds a contiguous output, or one that is contiguous with `like`'s shape.
 void AddOutput(OutputSpecs* out, DType dtype, absl::Span<const int64_t> shape);
 void AddOutputLike(OutputSpecs* out, DType dtype, const TensorSpec& like);
+// After InferOp, on both sides: gives the results of an elementwise op, which
+// InferOp has in row-major order, the order in which its tensors lie, as
+// PyTorch does: `x.t() + 1` lies as x.t() does, without gaps. True if a result
+// is not in row-major order then. Not for in-place forms.
+bool KeepOtherOrder(const Attrs& attrs, SpecList inputs, OutputSpecs* out);
+// Whether no dimension has a larger stride than the one before it: then so has
+// no result. Nearly always true, and a few words to look at.
+inline bool InRowOrder(const TensorSpec& spec) {
+  const size_t rank = spec.strides.size();
+  if (rank < 2) return true;
+  const int64_t* strides = spec.strides.data();
+  for (size_t i = 1; i < rank; ++i) {
+    if (strides[i - 1] < strides[i]) return false;
+  }
+  return true;
+}
+inline bool KeepOrder(const Attrs& attrs, SpecList inputs, OutputSpecs* out) {
+  for (const TensorSpec* input : inputs) {
+    if (ABSL_PREDICT_FALSE(input != nullptr && !InRowOrder(*input))) {
+      return KeepOtherOrder(attrs, inputs, out);
+    }
+  }
+  return false;
+}
+
 // Adds a view of input 0.
 void AddView(OutputSpecs* out, TensorSpec spec);
 

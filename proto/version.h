@@ -22,6 +22,7 @@ inline constexpr char kFeaturePublish[] = "publish";
 inline constexpr char kFeaturePlace[] = "place";
 // HelloReply.features and HelloRequest.features.
 inline constexpr char kFeatureParts[] = "parts";
+inline constexpr char kFeatureOrder[] = "order";
 
 }  // namespace holdfast
 

@@ -85,9 +85,6 @@ DIFFERENCES = [
         case="97",
     ),
     Difference(
-        "accepted", "view conv3d kron", "results of elementwise ops are contiguous"
-    ),
-    Difference(
         "accepted",
         "conj fft.ihfft",
         "conj() computes: PyTorch's lazy conjugate has no view_as_real()",
@@ -294,12 +291,6 @@ DIFFERENCES = [
         "as_strided_scatter",
         "strides count in a contiguous copy; PyTorch's copy keeps a dense input's",
         ("float64",),
-    ),
-    Difference(
-        "values",
-        "as_strided",
-        "results of elementwise ops are contiguous",
-        case="of a part",
     ),
     Difference(
         "values",

@@ -4,10 +4,14 @@
 """Tensors from nothing: zeros, ranges, random numbers."""
 
 import builtins
+import functools
 import math
+import re
 
 from holdfast import _C
 from holdfast._registry import FUNCTIONS, function, method, overload
+from holdfast.errors import HoldfastError, OpError, say_called
+from holdfast.memory_formats import in_order, order_of, preserve_format
 
 _ops = _C.ops
 
@@ -28,7 +32,13 @@ def zeros(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Zeros of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
     _ignore("zeros", ignored)
-    return _ops.full(size, 0.0, dtype=dtype, requires_grad=requires_grad, device=device)
+    try:
+        return _ops.full(
+            size, 0.0, dtype=dtype, requires_grad=requires_grad, device=device
+        )
+    except (HoldfastError, TypeError) as error:
+        _filled(error, "zeros")
+        raise
 
 
 @function(out=True)
@@ -36,7 +46,37 @@ def ones(*size, dtype=None, requires_grad=False, device=None, **ignored):
     """Ones of the given size."""
     size = ignored.pop("size", None) or _sizes(size)
     _ignore("ones", ignored)
-    return _ops.full(size, 1.0, dtype=dtype, requires_grad=requires_grad, device=device)
+    try:
+        return _ops.full(
+            size, 1.0, dtype=dtype, requires_grad=requires_grad, device=device
+        )
+    except (HoldfastError, TypeError) as error:
+        _filled(error, "ones")
+        raise
+
+
+def _filled(error, name):
+    """Makes full()'s error that of a function which chooses the value."""
+    say_called(error, "full", name)
+    if isinstance(error, HoldfastError):
+        error.args = (re.sub(r", fill_value=[^,]*", "", str(error)),)
+
+
+def _new(name, op):
+    """Decorator: what the function `op` refuses, the method `name` has refused."""
+
+    def decorate(f):
+        @functools.wraps(f)
+        def new(self, *args, **kwargs):
+            try:
+                return f(self, *args, **kwargs)
+            except (HoldfastError, TypeError) as error:
+                say_called(error, op, name)
+                raise
+
+        return new
+
+    return decorate
 
 
 def _ignore(name, arguments):
@@ -71,17 +111,39 @@ def _full(*args, inplace_=False, **options):
 
 
 def _like(name, fill):
-    def like(input, *, dtype=None, requires_grad=False, device=None, **ignored):
+    def like(
+        input,
+        *,
+        dtype=None,
+        requires_grad=False,
+        device=None,
+        memory_format=preserve_format,
+        **ignored,
+    ):
+        if not isinstance(input, _C.Tensor):
+            kind = type(input).__name__
+            raise TypeError(f"{name}(): argument 'input' must be Tensor, not {kind}")
         _ignore(name, ignored)
-        return fill(
-            tuple(input.shape),
-            dtype=dtype or input.dtype,
-            requires_grad=requires_grad,
-            device=_device_of(input) if device is None else device,
-        )
+        dtype = dtype or input.dtype
+        device = _device_of(input) if device is None else device
+        order = order_of(input, memory_format)
+        try:
+            if order is None:
+                return fill(
+                    tuple(input.shape),
+                    dtype=dtype,
+                    requires_grad=requires_grad,
+                    device=device,
+                )
+            size = tuple(input.shape[dim] for dim in order)
+            result = in_order(fill(size, dtype=dtype, device=device), order)
+        except HoldfastError as error:
+            say_called(error, name[:-5], name)
+            raise
+        return _marked(result, requires_grad)
 
     like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"{name[:-5]}() with the size and type of input."
+    like.__doc__ = f"{name[:-5]}() with the size, type and strides of input."
     FUNCTIONS[name] = like
     return like
 
@@ -95,12 +157,21 @@ _like("randn_like", _ops.randn)
 
 @function(out=True)
 def full_like(input, fill_value, *, dtype=None, **options):
-    """full() with the size and type of input."""
-    options.pop("memory_format", None)
+    """full() with the size, type and strides of input."""
+    order = order_of(input, options.pop("memory_format", preserve_format))
+    requires_grad = options.pop("requires_grad", False)
     _with_device(input, options)
-    return _ops.full(
-        tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options
-    )
+    size = tuple(input.shape)
+    if order is not None:
+        size = tuple(size[dim] for dim in order)
+    try:
+        result = _ops.full(size, fill_value, dtype=dtype or input.dtype, **options)
+    except (HoldfastError, TypeError) as error:
+        say_called(error, "full", "full_like")
+        raise
+    if order is not None:
+        result = in_order(result, order)
+    return _marked(result, requires_grad)
 
 
 @function(out=True)
@@ -255,6 +326,7 @@ def meshgrid(*tensors, indexing="ij"):
 
 
 @method
+@_new("new_zeros", "zeros")
 def new_zeros(self, *size, dtype=None, **options):
     """zeros() of this tensor's type, on its device."""
     _with_device(self, options)
@@ -262,6 +334,7 @@ def new_zeros(self, *size, dtype=None, **options):
 
 
 @method
+@_new("new_ones", "ones")
 def new_ones(self, *size, dtype=None, **options):
     """ones() of this tensor's type, on its device."""
     _with_device(self, options)
@@ -269,6 +342,7 @@ def new_ones(self, *size, dtype=None, **options):
 
 
 @method
+@_new("new_empty", "empty")
 def new_empty(self, *size, dtype=None, **options):
     """empty() of this tensor's type, on its device."""
     _with_device(self, options)
@@ -278,6 +352,11 @@ def new_empty(self, *size, dtype=None, **options):
 @function
 def empty_strided(size, stride, *, dtype=None, requires_grad=False, **options):
     """Uninitialised, of the given strides, over memory of its own."""
+    if min(size, default=0) < 0 or min(stride, default=0) < 0:
+        raise OpError(
+            "[empty_strided] sizes and strides must not be negative. Got "
+            f"size={list(size)}, stride={list(stride)}."
+        )
     if len(size) != len(stride):
         raise RuntimeError(
             "mismatch in length of strides and shape. Got size="
@@ -324,6 +403,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, **options):
 
 
 @method
+@_new("new_full", "full")
 def new_full(self, size, fill_value, *, dtype=None, **options):
     """full() of this tensor's type, on its device."""
     _with_device(self, options)

@@ -8,6 +8,7 @@ import numbers
 from holdfast import _C
 from holdfast._device import device as _device
 from holdfast._registry import both, function, method, overload
+from holdfast.memory_formats import preserve_format
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -150,7 +151,10 @@ def cuda(self, device=None, non_blocking=False):
 
 @overload("clone")
 def _clone(input, *, memory_format=None, inplace_=False):
-    return _ops.clone(input)
+    if memory_format in (None, preserve_format):
+        return _ops.clone(input)
+    lies = input.contiguous(memory_format=memory_format)
+    return lies if lies is not input else _ops.clone(input)
 
 
 @overload("copy")

@@ -83,3 +83,13 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 class InternalError(HoldfastError, RuntimeError):
     """A defect in Holdfast. Please report it."""
+
+
+def say_called(error, op, name):
+    """Changes the message of an error of `op`, which a function is made of, to speak
+    of that function, which the user has called."""
+    if error.args and isinstance(error.args[0], str):
+        text = error.args[0].replace(f"[{op}]", f"[{name}]", 1)
+        if text.startswith(f"{op}()"):
+            text = name + text[len(op) :]
+        error.args = (text, *error.args[1:])

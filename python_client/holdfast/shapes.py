@@ -44,7 +44,7 @@ def reshape(input, shape):
         return _ops.view(input, shape)
     except RuntimeError:
         # The strides allow no view, or the sizes do not fit: then this says so.
-        return _ops.view(_ops.clone(input), shape)
+        return _ops.view(input.contiguous(), shape)
 
 
 @both
@@ -322,7 +322,8 @@ def repeat(input, *sizes, repeats=None):
 
 def _merged_copy(input, shape):
     """In another shape, in memory of its own: programs write to what they repeated."""
-    return _ops.view(_ops.clone(input), shape)
+    copy = _ops.clone(input) if input.is_contiguous() else input.contiguous()
+    return _ops.view(copy, shape)
 
 
 @both

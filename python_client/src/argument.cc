@@ -255,8 +255,39 @@ bool ToAttr(const char* name, const OpParam& param, PyObject* object,
   return result == Converted::kYes;
 }
 
+namespace {
+
+// Of a list of ints whose elements are not all ints; in PyTorch's words.
+void RaiseElementType(const char* name, const OpParam& param, PyObject* list,
+                      bool is_tuple) {
+  const Py_ssize_t size = is_tuple ? PyTuple_Size(list) : PyList_Size(list);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* item =
+        is_tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
+    int64_t value = 0;
+    if (AsInt(item, &value) == Converted::kYes) continue;
+    PyErr_Clear();
+    PyRef type = TypeName(item);
+    if (!type) return;
+    PyErr_Format(PyExc_TypeError,
+                 "%s(): argument '%s' must be tuple of ints, but found element "
+                 "of type %U at pos %zd",
+                 name, param.name.c_str(), type.get(), i + 1);
+    return;
+  }
+  PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be tuple of ints",
+               name, param.name.c_str());
+}
+
+}  // namespace
+
 void RaiseArgumentType(const char* name, const OpParam& param,
                        PyObject* object) {
+  const bool is_tuple = PyTuple_Check(object) != 0;
+  if (param.kind == ParamKind::kInts && (is_tuple || PyList_Check(object))) {
+    RaiseElementType(name, param, object, is_tuple);
+    return;
+  }
   PyRef type = TypeName(object);
   if (!type) return;
   PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %U", name,

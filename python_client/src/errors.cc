@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/session.h"
 #include "python_client/src/source_lines.h"
 
@@ -102,9 +103,9 @@ bool ImportErrorClasses() {
 
 PyObject* RaiseStatus(const absl::Status& status) {
   if (PyErr_Occurred() != nullptr) return nullptr;
-  PyObject* type = ClassOf(status.code());
   // Ctrl-C ended a wait: its handler's turn has come.
   if (absl::IsCancelled(status) && PyErr_CheckSignals() != 0) return nullptr;
+  PyObject* type = ClassOf(status.code());
   std::string message(status.message());
   const client::OpFailure failure = client::OpFailureOf(status);
   // The session is well: it is the op that must not be called so.
@@ -122,6 +123,7 @@ PyObject* RaiseStatus(const absl::Status& status) {
   SourceLine line;
   if (!failure.op.empty()) {
     if (FindSourceLine(failure.op_sequence, &line)) {
+      message = absl::StrReplaceAll(message, line.wording);
       absl::StrAppend(&message, " (op #", failure.op_sequence,
                       ", submitted at ", line.filename, ":", line.number, ")");
     } else {

@@ -57,6 +57,10 @@ PyMethodDef* ModuleFunctions() {
        "show_as(result, name, *inputs, /)\n--\n\n"
        "result; its grad_fn is shown as `name` of the inputs, where more ops "
        "than one made it."},
+      {"reword", Reword, METH_VARARGS,
+       "reword(result, pairs, /)\n--\n\n"
+       "result; should the op that made it fail, its message has the second "
+       "text of each pair for the first."},
       {"is_grad_enabled", IsGradEnabled, METH_NOARGS,
        "is_grad_enabled()\n--\n\nTrue if ops of this thread are recorded."},
       {"set_grad_mode", SetGradMode, METH_O, nullptr},

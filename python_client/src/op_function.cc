@@ -338,6 +338,21 @@ PyObject* ReturnOut(PyObject* out, PyRef result) {
   return out;
 }
 
+bool IsRowMajor(const Tensor& tensor) {
+  return tensor->pending() || tensor->spec().contiguous();
+}
+
+// A clone lies as its tensor does, as in PyTorch. The op of that name is in
+// row-major order, what reshape() and contiguous() want.
+PyObject* CloneInOrder(const Tensor& tensor) {
+  const Tensor copy = ApplyTo(tensor, tensor->spec().dtype);
+  if (!copy) return nullptr;
+  if (!copy->is_leaf && copy->node) {
+    copy->session()->ShowAs(copy, "CloneBackward0", {&tensor, 1});
+  }
+  return WrapTensor(copy);
+}
+
 PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
                     PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                     bool* ran) {
@@ -361,6 +376,9 @@ PyObject* CallPlain(const Binding& binding, bool inplace, PyObject* self,
   }
   *ran = true;
   const ScopedOperands scoped(arguments.values());
+  if (ABSL_PREDICT_FALSE(schema.id == OpId::clone) && !IsRowMajor(inputs[0])) {
+    return CloneInOrder(inputs[0]);
+  }
   PyRef result(
       Call(attrs, inputs, inplace, arguments[0], options.random.get()));
   if (result && options.out != nullptr) {

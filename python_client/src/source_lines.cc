@@ -3,10 +3,13 @@
 #include "python_client/src/source_lines.h"
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "client/session.h"
+#include "python_client/src/tensor_type.h"
 
 namespace holdfast::python {
 namespace {
@@ -18,8 +21,9 @@ constexpr size_t kRingSize = 1 << 16;
 // longer than an op.
 struct Entry {
   uint64_t sequence = 0;
-  PyObject* code = nullptr;  // owned
-  int instruction = 0;       // frame.f_lasti, bytes
+  PyObject* code = nullptr;     // owned
+  int instruction = 0;          // frame.f_lasti, bytes
+  PyObject* wording = nullptr;  // owned, or null: a tuple of pairs
 };
 
 std::vector<Entry>* g_ring;
@@ -127,6 +131,7 @@ void NoteSourceLine(uint64_t sequence) {
       entry.sequence = sequence;
       entry.instruction = static_cast<int>(PyLong_AsLong(instruction.get()));
       entry.code = code.release();
+      PyRef wording(std::exchange(entry.wording, nullptr));
       return;
     }
     PyRef back(PyObject_GetAttr(frame.get(), g_f_back));
@@ -142,8 +147,33 @@ bool FindSourceLine(uint64_t sequence, SourceLine* line) {
   PyRef filename(PyObject_GetAttrString(entry.code, "co_filename"));
   line->filename = filename ? Utf8(filename.get()) : "";
   line->number = LineOf(entry.code, entry.instruction);
+  const Py_ssize_t pairs =
+      entry.wording == nullptr ? 0 : PyTuple_Size(entry.wording);
+  for (Py_ssize_t i = 0; i < pairs; ++i) {
+    const char *old_text = nullptr, *text = nullptr;
+    if (PyArg_ParseTuple(PyTuple_GetItem(entry.wording, i), "ss", &old_text,
+                         &text)) {
+      line->wording.emplace_back(old_text, text);
+    }
+  }
   PyErr_Clear();
   return true;
+}
+
+PyObject* Reword(PyObject*, PyObject* args) {
+  PyObject *result = nullptr, *wording = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!", &result, &PyTuple_Type, &wording)) {
+    return nullptr;
+  }
+  if (IsTensor(result)) {
+    const uint64_t sequence = TensorOf(result)->session()->last_op_sequence();
+    Entry& entry = (*g_ring)[sequence % kRingSize];
+    if (entry.sequence == sequence) {
+      PyRef old(
+          std::exchange(entry.wording, PyRef::Borrowed(wording).release()));
+    }
+  }
+  return PyRef::Borrowed(result).release();
 }
 
 }  // namespace holdfast::python

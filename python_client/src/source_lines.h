@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "python_client/src/python.h"
 
@@ -18,6 +20,8 @@ namespace holdfast::python {
 struct SourceLine {
   std::string filename;
   int number = 0;
+  // What the message says of the op, and what it is to say: see Reword.
+  std::vector<std::pair<std::string, std::string>> wording;
 };
 
 // Reads HOLDFAST_SOURCE_LINES, and where the package lies: frames of its own
@@ -31,6 +35,11 @@ PyObject* SetNoteOps(PyObject* module, PyObject* callable);
 // Remembers the caller's line for op number `sequence`. Never fails.
 void NoteSourceLine(uint64_t sequence);
 bool FindSourceLine(uint64_t sequence, SourceLine* line);
+
+// (result, ((old, new), ...)) -> result, of the op that was submitted last: if
+// it fails, its message has `new` for each `old`. For functions that are made
+// of another op, which the user has not called.
+PyObject* Reword(PyObject* module, PyObject* args);
 
 }  // namespace holdfast::python
 

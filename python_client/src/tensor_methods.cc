@@ -82,12 +82,33 @@ PyObject* StorageOffset(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(SpecOf(self).offset);
 }
 
-PyObject* IsContiguous(PyObject* self, PyObject*, PyObject*) {
+// What holdfast.memory_formats has for a call that names a format.
+PyObject* AskFormats(const char* name, PyObject* self, PyObject* args,
+                     PyObject* kwargs) {
+  PyRef module(PyImport_ImportModule("holdfast.memory_formats"));
+  PyRef function(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
+  PyRef front(function ? PyTuple_Pack(1, self) : nullptr);
+  PyRef all(front ? PySequence_Concat(front.get(), args) : nullptr);
+  return all ? PyObject_Call(function.get(), all.get(), kwargs) : nullptr;
+}
+
+bool NamesFormat(PyObject* args, PyObject* kwargs) {
+  return PyTuple_Size(args) != 0 ||
+         (kwargs != nullptr && PyDict_Size(kwargs) != 0);
+}
+
+PyObject* IsContiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (NamesFormat(args, kwargs)) {
+    return AskFormats("is_contiguous", self, args, kwargs);
+  }
   if (!Settle(KnownOf(self))) return nullptr;
   return PyBool_FromLong(SpecOf(self).contiguous());
 }
 
-PyObject* Contiguous(PyObject* self, PyObject*, PyObject*) {
+PyObject* Contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (NamesFormat(args, kwargs)) {
+    return AskFormats("contiguous", self, args, kwargs);
+  }
   if (!Settle(KnownOf(self))) return nullptr;
   if (SpecOf(self).contiguous()) {
     Py_INCREF(self);

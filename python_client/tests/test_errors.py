@@ -5,6 +5,7 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -150,3 +151,90 @@ def test_source_lines_of_every_op(tmp_path):
             env={**os.environ, "HOLDFAST_SOURCE_LINES": "1"},
         )
     assert result.stdout.split() == ["5", str(program)], result.stderr
+
+
+def test_creation_functions_speak_of_themselves(torch):
+    x = torch.ones(2)
+    negative = "Trying to create tensor with negative dimension -1"
+    for name, call in (
+        ("zeros", lambda: torch.zeros(-1)),
+        ("ones", lambda: torch.ones(2, -1)),
+        ("empty", lambda: torch.empty(-1)),
+        ("full", lambda: torch.full((-1,), 1)),
+        ("rand", lambda: torch.rand(-1)),
+        ("randn", lambda: torch.randn(-1)),
+        ("randint", lambda: torch.randint(3, (-1,))),
+        ("new_zeros", lambda: x.new_zeros(-1)),
+        ("new_ones", lambda: x.new_ones(-1)),
+        ("new_empty", lambda: x.new_empty(-1)),
+        ("new_full", lambda: x.new_full((-1,), 1)),
+    ):
+        with pytest.raises(RuntimeError, match=rf"^\[{name}\] {negative}") as caught:
+            call()
+        shown = "fill_value" in str(caught.value)
+        assert shown == (name in ("full", "new_full")), str(caught.value)
+    with pytest.raises(RuntimeError, match=r"^\[empty_strided\] .*stride=\[-1\]"):
+        torch.empty_strided((2,), (-1,))
+    with pytest.raises(TypeError, match=r"^zeros\(\): argument 'size' must be tuple"):
+        torch.zeros("a")
+    with pytest.raises(TypeError, match=r"^ones_like\(\): .* must be Tensor, not int"):
+        torch.ones_like(3)
+
+
+def test_a_wrong_element_of_a_size_is_named(torch):
+    for call, found in (
+        (lambda: torch.nn.Linear("a", 2), "str at pos 2"),
+        (lambda: torch.nn.Linear(2.5, 2), "float at pos 2"),
+        (lambda: torch.empty(2, 3, None), "NoneType at pos 3"),
+    ):
+        message = rf"'size' must be tuple of ints, but found element of type {found}"
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
+def test_inverses_speak_of_themselves(torch):
+    for inverse in (torch.linalg.inv, torch.inverse, torch.Tensor.inverse):
+        with pytest.raises(RuntimeError, match=r"^\[linalg.inv\] .* 3 by 4 matrices"):
+            inverse(torch.zeros(3, 4))
+        with pytest.raises(
+            torch.linalg.LinAlgError, match=r"^linalg\.inv: .*The inver"
+        ):
+            inverse(torch.zeros(2, 3, 3)).sum().item()
+    with pytest.raises(torch.linalg.LinAlgError, match=r"^linalg\.solve: The solver"):
+        torch.linalg.solve(torch.zeros(3, 3), torch.ones(3)).sum().item()
+
+
+def test_attention_names_itself_and_what_does_not_fit(torch):
+    attend = torch.nn.functional.scaled_dot_product_attention
+    ones = torch.ones
+    q, k = ones(2, 8, 4, 16), ones(2, 2, 4, 16)
+    for call, reason in (
+        (lambda: attend(q, k, k), "8 heads and key 2; enable_gqa=True repeats"),
+        (lambda: attend(q, ones(2, 8, 5, 16), q), "one length, but got 5 and 4"),
+        (lambda: attend(q, q, q, ones(3, 3)), r"broadcast to \[2, 8, 4, 4\]"),
+        (lambda: attend(ones(4), ones(4), ones(4)), "at least 2 dimensions"),
+        (lambda: attend(q, ones(3, 8, 4, 16), q), "before the last two must broadc"),
+    ):
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert re.match(
+            rf"\[scaled_dot_product_attention\] .*{reason}.* Got query=float32\[",
+            str(caught.value),
+        ), str(caught.value)
+    assert attend(q, k, k, enable_gqa=True).shape == q.shape
+
+
+def test_inference_tensors_are_not_saved(torch):
+    w = torch.ones(3, requires_grad=True)
+    with torch.inference_mode():
+        a, m = torch.ones(3), torch.ones(3, 3)
+        assert (w * a).sum().item() == 3
+    for call in (lambda: w * a, lambda: m @ w, lambda: torch.where(a > 0, w, a) * a):
+        with pytest.raises(
+            RuntimeError, match="Inference tensors cannot be saved for backward"
+        ):
+            call()
+    # What no gradient looks at may be one, and so may a clone.
+    (w + a).sum().backward()
+    (w * a.clone()).sum().backward()
+    assert w.grad.tolist() == [2, 2, 2] and (w.detach() * a).sum().item() == 3

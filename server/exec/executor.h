@@ -190,6 +190,7 @@ class Executor {
   size_t tensors() const { return store_.size(); }
   uint64_t op_sequence() const { return op_sequence_; }
   uint64_t ops_run() const { return runner_.ops_run(); }
+  void set_keep_order(bool keep) { runner_.set_keep_order(keep); }
   // Commands that failed for want of memory, and what the last was told.
   uint64_t limit_hits() const { return limit_hits_; }
   const std::string& last_limit_hit() const { return last_limit_hit_; }

@@ -19,6 +19,7 @@
 #include "kernels/number_operand.h"
 #include "ops/check.h"
 #include "ops/complex.h"
+#include "ops/infer_rule.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "ops/place_op.h"
@@ -327,6 +328,8 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
   if (absl::Status s = InferOp(attrs, specs, inplace, &output_specs); !s.ok()) {
     return s;
   }
+  const bool ordered =
+      keep_order_ && !inplace && KeepOrder(attrs, specs, &output_specs);
   const bool on_tape =
       record && !schema.has(kNoGrad) && AnyRequiresGrad(inputs);
   if (inplace || schema.has(kMutates)) {
@@ -347,9 +350,9 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
   std::chrono::steady_clock::time_point start;
   if (timed) start = std::chrono::steady_clock::now();
   absl::Status status =
-      schema.has(kView)
-          ? RunView(schema, output_specs, inputs, outputs)
-          : RunKernel(attrs, inputs, inplace, std::move(output_specs), outputs);
+      schema.has(kView) ? RunView(schema, output_specs, inputs, outputs)
+                        : RunKernel(attrs, inputs, inplace,
+                                    std::move(output_specs), ordered, outputs);
   if (ABSL_PREDICT_FALSE(timed)) {
     NoteDuration(
         std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
@@ -489,7 +492,8 @@ absl::Status OpRunner::CompleteSpecs(const SessionDevice& place,
 
 absl::Status OpRunner::RunKernel(const Attrs& attrs,
                                  absl::Span<const Value> inputs, bool inplace,
-                                 OutputSpecs specs, Values* outputs) {
+                                 OutputSpecs specs, bool ordered,
+                                 Values* outputs) {
   const OpSchema& schema = attrs.schema();
   if (ABSL_PREDICT_FALSE(schema.id == OpId::to_device) &&
       DevicePlace(specs[0].spec.device) !=
@@ -530,6 +534,10 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
       views.push_back((*tensor)->view());
       outputs->push_back(*std::move(tensor));
     }
+  }
+  OrderedSpecs turned;
+  if (ABSL_PREDICT_FALSE(ordered)) {
+    ShowInOrder(absl::MakeSpan(prepared.views), absl::MakeSpan(views), &turned);
   }
   PhiloxState philox = philox_;
   if (schema.has(kRandom) && !views.empty()) {

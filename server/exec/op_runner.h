@@ -96,6 +96,10 @@ class OpRunner final : public OpSink {
 
   absl::StatusOr<bool> HasNaN(const Value& value) override;
 
+  // Whether results of elementwise ops lie as their operands do (KeepOrder in
+  // ops/infer_rule.h): what the session's client infers.
+  void set_keep_order(bool keep) { keep_order_ = keep; }
+
   // Notes every op from now on; null: none.
   void set_profile(ProfileBuffer* profile) { profile_ = profile; }
 
@@ -129,8 +133,15 @@ class OpRunner final : public OpSink {
                      bool record, bool inplace, Values* outputs);
   absl::Status RunView(const OpSchema& schema, const OutputSpecs& specs,
                        absl::Span<const Value> inputs, Values* outputs);
+  // `ordered`: some result is not in row-major order.
   absl::Status RunKernel(const Attrs& attrs, absl::Span<const Value> inputs,
-                         bool inplace, OutputSpecs specs, Values* outputs);
+                         bool inplace, OutputSpecs specs, bool ordered,
+                         Values* outputs);
+  // Turns the views of an elementwise op so that those of its outputs, which
+  // lie alike, are contiguous. `specs` is what they then point to.
+  using OrderedSpecs = absl::InlinedVector<TensorSpec, 4>;
+  static void ShowInOrder(absl::Span<TensorView> inputs,
+                          absl::Span<TensorView> outputs, OrderedSpecs* specs);
   // Where the kernel runs.
   absl::StatusOr<SessionDevice*> FindPlace(const Attrs& attrs,
                                            absl::Span<const Value> inputs,
@@ -161,6 +172,7 @@ class OpRunner final : public OpSink {
   uint64_t timing_random_ = 1;
   ProfileBuffer* profile_ = nullptr;
   bool over_first_ = false;  // see EmitOver
+  bool keep_order_ = false;
 };
 
 }  // namespace holdfast

@@ -481,6 +481,8 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   const Executor::Counting counting(executor_.get());
   keeps_downloads_.store(
       absl::c_linear_search(request.features(), kFeatureParts));
+  executor_->set_keep_order(
+      absl::c_linear_search(request.features(), kFeatureOrder));
   if (attach) {
     executor_->Reattach(local);
     DropBulk();
@@ -507,6 +509,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->add_features(kFeaturePack);
   reply->add_features(kFeaturePlace);
   reply->add_features(kFeatureParts);
+  reply->add_features(kFeatureOrder);
   ListSaved(reply);
 }
 

@@ -8,6 +8,7 @@ import math
 from holdfast import _C
 from holdfast._registry import accepts_out, both
 from holdfast.constants import in_graph_of
+from holdfast.errors import OpError
 from holdfast.return_types import named_result
 
 from .factor import eigh_of, identity_like, svd_of
@@ -101,8 +102,21 @@ def inv(A):
         raise RuntimeError(
             "linalg.inv: The input tensor A must have at least 2 dimensions."
         )
+    if A.size(-2) != A.size(-1):
+        raise OpError(
+            "[linalg.inv] A must be batches of square matrices, but they are "
+            f"{A.size(-2)} by {A.size(-1)} matrices. Got A of shape {list(A.shape)}."
+        )
     result = _ops.linalg_solve(A, identity_like(A, A.size(-2)))
+    _C.reword(result, _OF_INV)
     return _C.show_as(result, "LinalgInvExBackward0", A)
+
+
+# An inverse solves a system that the user has not written.
+_OF_INV = (
+    ("linalg.solve", "linalg.inv"),
+    ("The solver failed", "The inversion could not be completed"),
+)
 
 
 @accepts_out

@@ -7,6 +7,7 @@ import math
 
 import holdfast
 from holdfast import _C
+from holdfast.errors import HoldfastError
 
 from .dropout import dropout
 
@@ -32,6 +33,17 @@ def scaled_dot_product_attention(
     given. enable_gqa: query has a multiple of key's heads (dimension -3), each of
     which serves as many of query's. dropout_p applies whatever the mode.
     """
+    try:
+        return _attend(
+            query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+        )
+    except HoldfastError as error:
+        # The ops that it is made of have shapes that the caller has not.
+        _explain(error, query, key, value, attn_mask, enable_gqa)
+        raise
+
+
+def _attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     if enable_gqa:
         key, value = _shared(query, key), _shared(query, value)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
@@ -39,6 +51,60 @@ def scaled_dot_product_attention(
         return _ops.attention(query, key, value, bool(is_causal), float(factor))[0]
     weights = _weights(query, key, attn_mask, is_causal, factor)
     return dropout(weights, dropout_p).matmul(value)
+
+
+def _explain(error, query, key, value, attn_mask, enable_gqa):
+    """Changes the error to say what does not fit, if that is the shapes or types."""
+    reason = _misfit(query, key, value, attn_mask, enable_gqa)
+    if reason is not None:
+        tensors = {"query": query, "key": key, "value": value, "attn_mask": attn_mask}
+        got = ", ".join(
+            f"{name}={x.dtype.name}{list(x.shape)}"
+            for name, x in tensors.items()
+            if x is not None
+        )
+        text = f"[scaled_dot_product_attention] {reason}. Got {got}."
+        error.args = (text, *error.args[1:])
+
+
+def _misfit(query, key, value, attn_mask, enable_gqa):
+    """What must hold and does not, or None."""
+    q, k, v = (tuple(x.shape) for x in (query, key, value))
+    if min(len(q), len(k), len(v)) < 2:
+        return "query, key and value must have at least 2 dimensions"
+    if len({query.dtype, key.dtype, value.dtype}) > 1:
+        types = " ".join(
+            f"{name}.dtype: {x.dtype.name}"
+            for name, x in (("query", query), ("key", key), ("value", value))
+        )
+        return f"Expected query, key, and value to have the same dtype, but got {types}"
+    if q[-1] != k[-1]:
+        return (
+            f"query and key must have one last dimension, but got {q[-1]} and {k[-1]}"
+        )
+    if k[-2] != v[-2]:
+        return f"key and value must have one length, but got {k[-2]} and {v[-2]}"
+    if len(q) > 2 and len(k) > 2 and q[-3] != k[-3] and 1 not in (q[-3], k[-3]):
+        hint = "" if enable_gqa or q[-3] % k[-3] else "; enable_gqa=True repeats key's"
+        return f"query has {q[-3]} heads and key {k[-3]}{hint}"
+    try:
+        lead = _broadcast(q[:-2], k[:-2])
+        _broadcast(lead, v[:-2])
+    except RuntimeError:
+        return "the dimensions before the last two must broadcast"
+    if attn_mask is not None:
+        want = (*lead, q[-2], k[-2])
+        try:
+            fits = tuple(_broadcast(tuple(attn_mask.shape), want)) == want
+        except RuntimeError:
+            fits = False
+        if not fits:
+            return f"attn_mask must broadcast to {list(want)}"
+    return None
+
+
+def _broadcast(a, b):
+    return tuple(holdfast.broadcast_shapes(a, b))
 
 
 def _weights(query, key, attn_mask, is_causal, factor):
