@@ -104,6 +104,10 @@ class Device {
   // nothing to choose pass over it.
   virtual void SetNumerics(StreamId /*stream*/, const Numerics& /*numerics*/) {}
 
+  // What may stop the launches from now on, which outlives them; null: nothing.
+  // Devices whose kernels nothing stops pass over it.
+  virtual void SetStop(StopSignal* /*stop*/) {}
+
   // Enqueues one kernel; views, specs and attributes may go when it returns.
   // An op that checks its data (kChecksData) returns its verdict, unless that
   // is known already (Attrs::data_checked); other errors

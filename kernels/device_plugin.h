@@ -25,7 +25,7 @@ class Recorder;  // kernels/recorder.h
 
 // Raised with every change of this file, device.h, device_memory.h, kernel.h or
 // recorder.h.
-inline constexpr uint32_t kDevicePluginVersion = 7;
+inline constexpr uint32_t kDevicePluginVersion = 8;
 inline constexpr char kDevicePluginSymbol[] = "holdfast_device_plugin";
 
 struct DeviceOptions {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -127,6 +128,8 @@ class CpuDevice final : public Device {
   absl::StatusOr<StreamId> CreateStream(int) override { return 0; }
   void DestroyStream(StreamId) override {}
 
+  void SetStop(StopSignal* stop) override { context_.stop = stop; }
+
   absl::Status Launch(StreamId, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
                       absl::Span<const TensorView> outputs) override {
@@ -196,6 +199,11 @@ class CpuDevice final : public Device {
         !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
             ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
             : kernel(context_, attrs, inputs, outputs);
+    // It may have left off.
+    if (context_.stop != nullptr &&
+        ABSL_PREDICT_FALSE(context_.stop->stopped())) {
+      status = context_.stop->why();
+    }
     if (!status.ok()) status = context_.Explained(attrs, std::move(status));
     return status;
   }

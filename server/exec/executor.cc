@@ -64,6 +64,7 @@ Executor::Executor(Device* device, ReplySink* sink, Options options)
     staging_.emplace(std::move(all), options.local || options.mappable,
                      options.memory_limit_bytes, options.account);
   }
+  runner_.set_stop(&stop_);
   set_count_limits(options.max_handles, options.max_graph_nodes);
   heap_.set_limit_bytes(options.memory_limit_bytes);
   // As PyTorch's: two programs that set no seed draw different numbers.
@@ -116,6 +117,7 @@ absl::Status Executor::ApplyPart(const v1::Part& part) {
 }
 
 absl::Status Executor::ApplyCommand(const v1::Command& command) {
+  stop_.Begin(StopSignal::kNone);
   for (uint64_t handle : command.release()) {
     if (!store_.Release(handle)) {
       return ProtocolError(absl::StrCat("release of unknown handle ", handle));
@@ -265,6 +267,7 @@ void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
 
 absl::Status Executor::ApplyOp(const v1::OpCall& call) {
   runner_.set_client_op(++op_sequence_);
+  stop_.Begin(op_sequence_);
   if (call.op() >= static_cast<uint32_t>(kNumOps)) {
     return ProtocolError(absl::StrCat("unknown op id ", call.op()));
   }
@@ -438,6 +441,7 @@ void Executor::DropHandles() {
   profiling_ = false;
   profile_.reset();
   op_sequence_ = 0;  // a new client counts from 1
+  stop_.Reset();
   parts_.clear();
   {
     std::lock_guard<std::mutex> lock(blocks_mutex_);

@@ -140,8 +140,11 @@ class Executor {
   // that work inside the call have nothing.
   bool asynchronous() const { return staging_.has_value(); }
   void BeginSlice(SteadyTime now) {
+    devices_.SetStop(&stop_);
+    stop_.Begin(StopSignal::kNone);
     if (asynchronous()) enqueued_.BeginSlice(now, runner_.ops_run());
   }
+  void EndSlice() { devices_.SetStop(nullptr); }
   bool too_far_ahead(absl::Duration lead) {
     return asynchronous() && enqueued_.TooFar(runner_.ops_run(), lead);
   }
@@ -182,6 +185,8 @@ class Executor {
   size_t kept() const { return kept_.size(); }
   void RestoreKept(KeptTensors kept);
   CachingAllocator* allocator() { return &memory_; }
+  // Any thread: how its ops are told to stop, by their op sequence.
+  StopSignal* stop() { return &stop_; }
   // Frees everything: tensors, blocks, segments. With `leave_mapped` what a
   // client maps goes with the executor: the client may still look at it.
   void Clear(bool leave_mapped = false);
@@ -381,7 +386,8 @@ class Executor {
   void ReleaseCached(bool leave_mapped = false);
 
   const Options options_;
-  HeapMeter heap_;  // outlives what it counts
+  StopSignal stop_;  // outlives launches
+  HeapMeter heap_;   // outlives what it counts
   int64_t nodes_ = 0;
   std::atomic<uint64_t> max_handles_{UINT64_MAX};
   std::atomic<int64_t> max_graph_nodes_{INT64_MAX};

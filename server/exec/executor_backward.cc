@@ -110,6 +110,7 @@ void Executor::Continue(absl::FunctionRef<bool()> yield) {
 void Executor::ContinuePass(absl::FunctionRef<bool()> yield) {
   PendingBackward& top = *backwards_.back();
   runner_.set_client_op(top.op_sequence);
+  stop_.Begin(top.op_sequence);
   absl::StatusOr<BackwardPass::State> state = BackwardPass::State::kDone;
   try {
     state = top.pass->Run(yield);

@@ -490,11 +490,25 @@ absl::Status OpRunner::CompleteSpecs(const SessionDevice& place,
   return absl::OkStatus();
 }
 
+absl::Status OpRunner::Stopped(const OpSchema& schema, bool inplace,
+                               bool begun) const {
+  const absl::Status why = stop_->why();
+  const bool writes = inplace || schema.has(kMutates);
+  return absl::Status(
+      why.code(),
+      absl::StrCat(
+          "[", schema.name, inplace ? "_" : "", "] ", why.message(),
+          begun && writes ? ". What it writes is partly written" : ""));
+}
+
 absl::Status OpRunner::RunKernel(const Attrs& attrs,
                                  absl::Span<const Value> inputs, bool inplace,
                                  OutputSpecs specs, bool ordered,
                                  Values* outputs) {
   const OpSchema& schema = attrs.schema();
+  if (stop_ != nullptr && ABSL_PREDICT_FALSE(stop_->stopped())) {
+    return Stopped(schema, inplace, /*begun=*/false);
+  }
   if (ABSL_PREDICT_FALSE(schema.id == OpId::to_device) &&
       DevicePlace(specs[0].spec.device) !=
           DevicePlace(inputs[0]->spec().device)) {
@@ -560,6 +574,10 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
                                   known ? Checked(attrs) : attrs,
                                   prepared.views, views);
     NoteKernel(-1);
+    if (ABSL_PREDICT_FALSE(!status.ok()) && stop_ != nullptr &&
+        stop_->stopped()) {
+      status = Stopped(schema, inplace, /*begun=*/true);
+    }
   }
   if (ABSL_PREDICT_FALSE(place.asynchronous)) {
     NoteIntegers(attrs, inputs, inplace, status.ok(), *outputs);

@@ -99,6 +99,8 @@ class OpRunner final : public OpSink {
   // Whether results of elementwise ops lie as their operands do (KeepOrder in
   // ops/infer_rule.h): what the session's client infers.
   void set_keep_order(bool keep) { keep_order_ = keep; }
+  // What may stop its ops; must outlive the runner. Null: nothing.
+  void set_stop(const StopSignal* stop) { stop_ = stop; }
 
   // Notes every op from now on; null: none.
   void set_profile(ProfileBuffer* profile) { profile_ = profile; }
@@ -160,10 +162,13 @@ class OpRunner final : public OpSink {
   // `done` false: it failed.
   static void NoteIntegers(const Attrs& attrs, absl::Span<const Value> inputs,
                            bool inplace, bool done, const Values& outputs);
+  // Why an op was not run to its end, or not at all.
+  absl::Status Stopped(const OpSchema& schema, bool inplace, bool begun) const;
   // Draws the next op to time.
   void NoteDuration(int64_t nanoseconds, OpCounters* counters);
 
   SessionDevices* const devices_;
+  const StopSignal* stop_ = nullptr;
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t pack_ = 0;

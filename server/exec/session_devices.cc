@@ -53,6 +53,7 @@ absl::Status SessionDevices::Open(int place) {
   absl::StatusOr<StreamId> stream = found->CreateStream(priority_);
   if (!stream.ok()) return stream.status();
   found->SetNumerics(*stream, numerics_);
+  found->SetStop(stop_);
   if (tag_) found->TimeWork(*stream, tag_);
   const bool asynchronous = !found->host_memory();
   std::lock_guard<std::mutex> lock(mutex_);
@@ -129,6 +130,12 @@ void SessionDevices::SetNumerics(const Numerics& numerics) {
   for (auto& [number, one] : opened_) {
     one.device.device->SetNumerics(one.device.stream, numerics);
   }
+}
+
+void SessionDevices::SetStop(StopSignal* stop) {
+  stop_ = stop;
+  home_.device->SetStop(stop);
+  for (auto& [number, one] : opened_) one.device.device->SetStop(stop);
 }
 
 void SessionDevices::ForEach(

@@ -68,6 +68,8 @@ class SessionDevices {
   // The first error of a stream (Device::StreamStatus). Does not wait.
   absl::Status status();
   void SetNumerics(const Numerics& numerics);
+  // Device::SetStop, of each that was used and those that will be.
+  void SetStop(StopSignal* stop);
   void TimeWork(std::optional<uint64_t> tag);
   // Of each that was used, home first: its place and itself.
   void ForEach(absl::FunctionRef<void(int, const SessionDevice&)> visit) const;
@@ -93,6 +95,7 @@ class SessionDevices {
   const std::shared_ptr<MemoryAccount> account_;
   const int priority_;  // of streams
   Numerics numerics_;   // worker thread, like what follows
+  StopSignal* stop_ = nullptr;
   std::optional<uint64_t> tag_;
   mutable std::mutex mutex_;  // guards what follows
   size_t limit_bytes_;

@@ -71,6 +71,7 @@ class ReplayingDevice final : public Device {
   void DestroyStream(StreamId stream) override;
   void SetNumerics(StreamId stream, const Numerics& numerics) override;
 
+  void SetStop(StopSignal* stop) override { device_->SetStop(stop); }
   absl::Status Launch(StreamId stream, PhiloxState philox, const Attrs& attrs,
                       absl::Span<const TensorView> inputs,
                       absl::Span<const TensorView> outputs) override;

@@ -174,6 +174,18 @@ void Session::set_credential(std::string credential) {
   credential_ = std::move(credential);
 }
 
+void Session::StopRunning(absl::Status why) {
+  executor_->stop()->StopOne(executor_->stop()->running(), std::move(why));
+}
+
+void Session::StopThrough(uint64_t op_sequence, absl::Status why) {
+  executor_->stop()->StopThrough(op_sequence, std::move(why));
+}
+
+void Session::StopForGood(absl::Status why) {
+  executor_->stop()->StopThrough(StopSignal::kNone, std::move(why));
+}
+
 SteadyTime Session::last_active() const {
   return SteadyTime::FromMicros(active_us_.load(std::memory_order_relaxed));
 }
@@ -251,6 +263,7 @@ void Session::RunSome(const Slice& slice) {
     LogSession(spdlog::level::err, label(), "a check failed",
                {{"report", status.message()}});
   }
+  executor_->EndSlice();
   if (executor_->limit_hits() != logged_limit_hits_) LogLimitHits();
   if (executor_->checks_failed() != logged_checks_failed_) LogChecksFailed();
   refused_allocations_.store(executor_->limit_hits(),

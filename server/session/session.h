@@ -120,6 +120,15 @@ class Session : public std::enable_shared_from_this<Session>,
   void set_count_limits(uint64_t handles, uint64_t graph_nodes) {
     executor_->set_count_limits(handles, graph_nodes);
   }
+  // Stops the op that the session runs just now, if it runs one; those after
+  // it run. Ends no wait and takes no time: the kernel looks within
+  // milliseconds. The op fails with `why`, as does what depends on it.
+  void StopRunning(absl::Status why);
+  // Stops all that the client has asked for up to that op (Event.op_sequence
+  // of errors counts them), run already or not.
+  void StopThrough(uint64_t op_sequence, absl::Status why);
+  // The session is to end: nothing of it runs any more.
+  void StopForGood(absl::Status why);
   // When the latest command ran, or a client connected.
   SteadyTime last_active() const;
   // The daemon served nobody for that long until now: it is no idle time.
