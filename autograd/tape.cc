@@ -46,6 +46,8 @@ bool IsSaved(uint32_t mask, size_t i) {
 
 int64_t NodesOfThread() { return thread_nodes; }
 
+void SetNodesOfThread(int64_t nodes) { thread_nodes = nodes; }
+
 Node::Node(const Attrs& attrs, const GradRule* rule)
     : attrs_(attrs),
       rule_(rule),

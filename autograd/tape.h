@@ -55,6 +55,8 @@ struct UserCode {
 
 // Nodes that this thread has made, less those that it has freed.
 int64_t NodesOfThread();
+// Back to what it was: what came in between was on another account.
+void SetNodesOfThread(int64_t nodes);
 
 class Node final : public RefCounted {
  public:

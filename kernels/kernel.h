@@ -88,7 +88,8 @@ class StopSignal {
   // Stops that op, if it runs still.
   void StopOne(uint64_t op, absl::Status why) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (op == kNone || op == one_.load()) return;
+    // An op that is to stop already stays so: some of it has been left out.
+    if (op == kNone || one_.load() == running()) return;
     why_one_ = std::move(why);
     one_.store(op);
     asked_.store(true);
@@ -114,10 +115,11 @@ class StopSignal {
     std::lock_guard<std::mutex> lock(mutex_);
     return Passed() ? why_through_ : why_one_;
   }
-  // The same as stopped(), and the attendant has its turn.
+  // The same as stopped(), and inside an op the attendant has its turn.
   bool Look() {
     Attendant* const attendant = attendant_.load(std::memory_order_relaxed);
-    if (attendant != nullptr && ABSL_PREDICT_FALSE(attendant->waits())) {
+    if (attendant != nullptr && ABSL_PREDICT_FALSE(attendant->waits()) &&
+        running() != kNone) {
       attendant->Attend();
     }
     return stopped();

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include "server/exec/device_library.h"
 #include "server/exec/watchdog.h"
 #include "server/exec/worker.h"
+#include "server/exec/worker_watch.h"
 #include "server/heap_return.h"
 #include "server/http/http_server.h"
 #include "server/log/json_string.h"
@@ -136,6 +138,8 @@ constexpr int kLongestEndSeconds = 10;
 // Longest time for what clients have sent, before sessions are saved.
 constexpr absl::Duration kLongestDrain = absl::Seconds(30);
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
+// How exactly the time that an op may take is kept.
+constexpr absl::Duration kWatchEvery = absl::Milliseconds(200);
 
 std::string SocketPath() {
   const std::string path = absl::GetFlag(FLAGS_socket);
@@ -320,6 +324,9 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   }
   worker.Start([&registry] { registry.ExpireSessions(SteadyNow()); });
   const Watchdog watchdog(&worker, WatchdogOptions());
+  std::optional<WorkerWatch> watch;
+  watch.emplace(&worker, kWatchEvery,
+                [&registry](const auto& turn) { registry.LookAtTurn(turn); });
 
   if (state != nullptr) state->Start(device, &worker, &registry);
 
@@ -393,6 +400,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     }));
     // Saving takes as long as the disk does: nobody is to come meanwhile.
     registry.CloseDoor();
+    registry.HurryOps(/*saves=*/state != nullptr && end->lost().ok());
     *again = {"--print_address=false"};
     if (grpc != nullptr) again->push_back("--listen=" + grpc->address());
     if (http != nullptr) again->push_back("--http=" + http->address());
@@ -412,6 +420,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   if (http != nullptr) http->Stop();
   // Whoever came in between, now that nobody can any more.
   registry.Shutdown();
+  watch.reset();
   worker.Stop();
   if (status.ok()) spdlog::info("ended");
   return status;

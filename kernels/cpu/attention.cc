@@ -229,6 +229,7 @@ absl::Status Forward(KernelContext& context, const AttentionShape& a,
     T* const scores = room.Scores(thread);
     T* const inverse = room.Rows(thread);
     for (int64_t i = begin; i < end; ++i) {
+      if (context.Stopped()) return;
       const int64_t head = i / blocks, first = i % blocks * most;
       const int64_t rows = std::min(most, a.l - first);
       const StridedCursor<3> at(
@@ -288,6 +289,7 @@ struct Gradients {
     std::fill(to_k, to_k + a.s * a.e, T(0));
     std::fill(to_v, to_v + a.s * a.v, T(0));
     for (int64_t first = 0; first < a.l; first += most) {
+      if (context.Stopped()) return;
       const int64_t rows = std::min(most, a.l - first);
       const int64_t row = head * a.l + first;
       const RowBlock<T> block = {first, rows, a.Seen(first + rows), a.causal,

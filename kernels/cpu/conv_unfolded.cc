@@ -118,10 +118,11 @@ absl::Status Workspace(KernelContext& context, const ConvShape& s,
 
 // Calls fn(image, group, first position, count) for every block.
 template <typename F>
-void ForEachBlock(const ConvShape& s, F fn) {
+void ForEachBlock(const KernelContext& context, const ConvShape& s, F fn) {
   for (int64_t n = 0; n < s.n; ++n) {
     for (int64_t g = 0; g < s.groups; ++g) {
       for (int64_t first = 0; first < s.out_plane(); first += kPositions) {
+        if (context.Stopped()) return;
         fn(n, g, first, std::min(kPositions, s.out_plane() - first));
       }
     }
@@ -152,26 +153,27 @@ absl::Status UnfoldedConv(KernelContext& context, const ConvShape& s,
   absl::Status status = Workspace(
       context, s, GemmWorkspaceBytes<T>(kPositions, s.taps()), &columns, &gemm);
   if (!status.ok()) return status;
-  ForEachBlock(s, [&](int64_t n, int64_t g, int64_t first, int64_t count) {
-    Unfold(context, s, GroupOfInput(s, input, n, g), first, count, columns);
-    GemmCall<T> call;
-    call.m = s.group_out();
-    call.n = count;
-    call.k = s.taps();
-    call.a = weight + g * s.group_out() * s.taps();
-    call.a_row = s.taps();
-    call.a_col = 1;
-    call.b = columns;
-    call.b_row = count;
-    call.b_col = 1;
-    call.c = GroupOfOutput(s, output, n, g, first);
-    call.c_row = s.out_plane();
-    Gemm(context, call, gemm);
-    for (int64_t o = 0; bias != nullptr && o < call.m; ++o) {
-      const T add = bias[g * s.group_out() + o];
-      for (int64_t i = 0; i < count; ++i) call.c[o * call.c_row + i] += add;
-    }
-  });
+  ForEachBlock(
+      context, s, [&](int64_t n, int64_t g, int64_t first, int64_t count) {
+        Unfold(context, s, GroupOfInput(s, input, n, g), first, count, columns);
+        GemmCall<T> call;
+        call.m = s.group_out();
+        call.n = count;
+        call.k = s.taps();
+        call.a = weight + g * s.group_out() * s.taps();
+        call.a_row = s.taps();
+        call.a_col = 1;
+        call.b = columns;
+        call.b_row = count;
+        call.b_col = 1;
+        call.c = GroupOfOutput(s, output, n, g, first);
+        call.c_row = s.out_plane();
+        Gemm(context, call, gemm);
+        for (int64_t o = 0; bias != nullptr && o < call.m; ++o) {
+          const T add = bias[g * s.group_out() + o];
+          for (int64_t i = 0; i < count; ++i) call.c[o * call.c_row + i] += add;
+        }
+      });
   return absl::OkStatus();
 }
 
@@ -186,23 +188,24 @@ absl::Status UnfoldedConvBackwardInput(KernelContext& context,
                 &columns, &gemm);
   if (!status.ok()) return status;
   std::memset(grad_input, 0, sizeof(T) * s.n * s.in_channels * s.in_plane());
-  ForEachBlock(s, [&](int64_t n, int64_t g, int64_t first, int64_t count) {
-    GemmCall<T> call;
-    call.m = s.taps();
-    call.n = count;
-    call.k = s.group_out();
-    call.a = weight + g * s.group_out() * s.taps();
-    call.a_row = 1;
-    call.a_col = s.taps();
-    call.b = GroupOfOutput(s, grad, n, g, first);
-    call.b_row = s.out_plane();
-    call.b_col = 1;
-    call.c = columns;
-    call.c_row = count;
-    Gemm(context, call, gemm);
-    FoldAdd(context, s, columns, first, count,
-            const_cast<T*>(GroupOfInput<T>(s, grad_input, n, g)));
-  });
+  ForEachBlock(context, s,
+               [&](int64_t n, int64_t g, int64_t first, int64_t count) {
+                 GemmCall<T> call;
+                 call.m = s.taps();
+                 call.n = count;
+                 call.k = s.group_out();
+                 call.a = weight + g * s.group_out() * s.taps();
+                 call.a_row = 1;
+                 call.a_col = s.taps();
+                 call.b = GroupOfOutput(s, grad, n, g, first);
+                 call.b_row = s.out_plane();
+                 call.b_col = 1;
+                 call.c = columns;
+                 call.c_row = count;
+                 Gemm(context, call, gemm);
+                 FoldAdd(context, s, columns, first, count,
+                         const_cast<T*>(GroupOfInput<T>(s, grad_input, n, g)));
+               });
   return absl::OkStatus();
 }
 
@@ -216,23 +219,24 @@ absl::Status UnfoldedConvBackwardWeight(KernelContext& context,
       context, s, GemmWorkspaceBytes<T>(s.taps(), kPositions), &columns, &gemm);
   if (!status.ok()) return status;
   std::memset(grad_weight, 0, sizeof(T) * s.out_channels * s.taps());
-  ForEachBlock(s, [&](int64_t n, int64_t g, int64_t first, int64_t count) {
-    Unfold(context, s, GroupOfInput(s, input, n, g), first, count, columns);
-    GemmCall<T> call;
-    call.m = s.group_out();
-    call.n = s.taps();
-    call.k = count;
-    call.a = GroupOfOutput(s, grad, n, g, first);
-    call.a_row = s.out_plane();
-    call.a_col = 1;
-    call.b = columns;
-    call.b_row = 1;
-    call.b_col = count;
-    call.c = grad_weight + g * s.group_out() * s.taps();
-    call.c_row = s.taps();
-    call.accumulate = true;
-    Gemm(context, call, gemm);
-  });
+  ForEachBlock(
+      context, s, [&](int64_t n, int64_t g, int64_t first, int64_t count) {
+        Unfold(context, s, GroupOfInput(s, input, n, g), first, count, columns);
+        GemmCall<T> call;
+        call.m = s.group_out();
+        call.n = s.taps();
+        call.k = count;
+        call.a = GroupOfOutput(s, grad, n, g, first);
+        call.a_row = s.out_plane();
+        call.a_col = 1;
+        call.b = columns;
+        call.b_row = 1;
+        call.b_col = count;
+        call.c = grad_weight + g * s.group_out() * s.taps();
+        call.c_row = s.taps();
+        call.accumulate = true;
+        Gemm(context, call, gemm);
+      });
   return absl::OkStatus();
 }
 

@@ -228,17 +228,21 @@ struct TinyGemmBody {
   }
 };
 
-// Floats in blocks short enough for float's precision, the blocks in double.
+template <typename T>
+using DotTotal = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
+// Adds the terms from `begin` to `k`. Floats in blocks short enough for float's
+// precision, the blocks in double.
 template <typename T>
 struct DotBody {
-  static HOLDFAST_INLINE int Run(const GemmCall<T>* call) {
-    using Total = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  static HOLDFAST_INLINE int Run(const GemmCall<T>* call, int64_t begin,
+                                 int64_t k, DotTotal<T>* sum) {
+    using Total = DotTotal<T>;
     constexpr int kLanes = 256 / sizeof(T);
     constexpr int64_t kBlock = 32 * kLanes;
-    const int64_t k = call->k;
     const T *a = call->a, *b = call->b;
-    Total total = 0;
-    int64_t p = 0;
+    Total total = *sum;
+    int64_t p = begin;
     if (call->a_col == 1 && call->b_row == 1) {
       while (p + kLanes <= k) {
         const int64_t end = std::min(k, p + kBlock);
@@ -253,7 +257,7 @@ struct DotBody {
       total += static_cast<Total>(a[p * call->a_col]) *
                static_cast<Total>(b[p * call->b_row]);
     }
-    *call->c = static_cast<T>(total);
+    *sum = total;
     return 0;
   }
 };
@@ -261,8 +265,15 @@ struct DotBody {
 }  // namespace
 
 template <typename T>
-void Dot(const GemmCall<T>& call) {
-  Vectorised<DotBody<T>>(&call);
+void Dot(const KernelContext& context, const GemmCall<T>& call) {
+  // A multiple of blocks: the sum is the same as in one go.
+  constexpr int64_t kTerms = 1 << 20;
+  DotTotal<T> sum = 0;
+  for (int64_t p = 0; p < call.k; p += kTerms) {
+    if (p > 0 && context.Stopped()) return;
+    Vectorised<DotBody<T>>(&call, p, std::min(call.k, p + kTerms), &sum);
+  }
+  *call.c = static_cast<T>(sum);
 }
 
 template <typename T>
@@ -312,7 +323,7 @@ void Gemm(const KernelContext& context, const GemmCall<T>& call,
 }
 
 #define HOLDFAST_GEMM(T)                                       \
-  template void Dot(const GemmCall<T>&);                       \
+  template void Dot(const KernelContext&, const GemmCall<T>&); \
   template void TinyGemm(const GemmCall<T>&);                  \
   template size_t GemmWorkspaceBytes<T>(int64_t n, int64_t k); \
   template void Gemm(const KernelContext&, const GemmCall<T>&, void*)

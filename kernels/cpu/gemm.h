@@ -42,7 +42,7 @@ void TinyGemm(const GemmCall<T>& call);
 
 // One result: m == 1 and n == 1. Bias and `accumulate` are ignored.
 template <typename T>
-void Dot(const GemmCall<T>& call);
+void Dot(const KernelContext& context, const GemmCall<T>& call);
 
 template <typename T>
 size_t GemmWorkspaceBytes(int64_t n, int64_t k);

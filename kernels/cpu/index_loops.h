@@ -72,9 +72,19 @@ void ForEachIndexRow(const KernelContext& context, IndexLoops loops,
     StridedCursor<3> at(
         absl::MakeSpan(loops.shape).subspan(0, inner),
         {loops.data.data(), loops.index.data(), loops.other.data()}, begin);
+    // A row may be all there is, of an index without memory of its own.
+    constexpr int64_t kLook = 1 << 20;
+    int64_t since = 0;
     for (int64_t i = begin; i < end; ++i, at.Next()) {
-      row(at[0] + first * loops.data[inner], at[1] + first * loops.index[inner],
-          at[2] + first * loops.other[inner], last - first);
+      for (int64_t j = first, m; j < last; j += m) {
+        m = std::min(last - j, kLook);
+        if ((since += m) >= kLook) {
+          if (context.Stopped()) return;
+          since = 0;
+        }
+        row(at[0] + j * loops.data[inner], at[1] + j * loops.index[inner],
+            at[2] + j * loops.other[inner], m);
+      }
     }
   };
   const int64_t outer = NumElements(loops.shape) / n;

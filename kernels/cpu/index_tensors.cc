@@ -177,6 +177,7 @@ absl::StatusOr<const int64_t*> OffsetTable(KernelContext& context,
         std::copy(offsets, offsets + n, table + at);
       });
   if (!s.ok()) return s;
+  if (context.Stopped()) return absl::AbortedError("stopped");
   return table;
 }
 
@@ -263,13 +264,14 @@ class OwnPlaces {
 
 // Writes (adds) one element per index tuple, in order, at place(its offset).
 template <typename Op, typename T, typename Place>
-void PutElementsAt(const Addressing& a, const T* values, int64_t step,
-                   Place place, BadIndices* bad) {
+void PutElementsAt(const KernelContext& context, const Addressing& a,
+                   const T* values, int64_t step, Place place,
+                   BadIndices* bad) {
   constexpr int64_t kAhead = 16;  // the places lie anywhere
   int64_t offsets[kBlockOffsets];
   for (int64_t at = 0; at < a.count; at += kBlockOffsets) {
     const int64_t n = std::min(kBlockOffsets, a.count - at);
-    if (!FillOffsets(a, at, n, offsets, bad)) return;
+    if (context.Stopped() || !FillOffsets(a, at, n, offsets, bad)) return;
     const T* from = values + at * step;
     for (int64_t j = 0; j < n; ++j) {
       __builtin_prefetch(place(offsets[std::min(j + kAhead, n - 1)]), 1);
@@ -299,9 +301,11 @@ absl::Status PutElements(KernelContext& context, const Attrs& attrs,
     const int64_t high = extent * end / parts;
     if (parts == 1) {
       PutElementsAt<Op>(
-          a, values, step, [&](int64_t offset) { return out + offset; }, &bad);
+          context, a, values, step,
+          [&](int64_t offset) { return out + offset; }, &bad);
     } else {
-      PutElementsAt<Op>(a, values, step, OwnPlaces<T>(out, low, high), &bad);
+      PutElementsAt<Op>(context, a, values, step, OwnPlaces<T>(out, low, high),
+                        &bad);
     }
   });
   return ToStatus(attrs, a, bad);

@@ -92,6 +92,7 @@ void Distances(const KernelContext& context, const T* a, const T* b, T* out,
     for (int64_t i = begin; i < end; ++i) {
       const T* others = b + i / n * m * d;
       for (int64_t j = 0; j < m; ++j) {
+        if (j % 1024 == 1023 && context.Stopped()) return;
         out[i * m + j] = Vectorised<DistanceBody<T, kOrder>>(
             a + i * d, others + j * d, d, static_cast<T>(p));
       }

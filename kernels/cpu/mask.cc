@@ -125,7 +125,8 @@ struct MaskedDims {
   int64_t elements;  // per element of the mask
 };
 
-// Where the scan's elements lie in `data`, in scratch memory.
+// Where the scan's elements lie in `data`, in scratch memory; null: there is
+// none, or the kernel is to stop.
 int64_t* OffsetTable(KernelContext& context, const MaskScan& scan,
                      const TensorSpec& data, const MaskedDims& dims) {
   auto* table =
@@ -136,7 +137,7 @@ int64_t* OffsetTable(KernelContext& context, const MaskScan& scan,
     offsets.Apply(at, n);
     std::copy(at, at + n, table + rank);
   });
-  return table;
+  return context.Stopped() ? nullptr : table;
 }
 
 // Loops over [before..., count, after...], where the middle goes through an

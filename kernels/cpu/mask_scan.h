@@ -76,6 +76,7 @@ absl::Status CountMask(KernelContext& context, const TensorView& view,
           static_cast<const T*>(scan->data) + first, n);
     }
   });
+  if (context.Stopped()) return absl::AbortedError("stopped");
   for (int64_t c = 0; c < scan->chunks; ++c) {
     scan->starts[c + 1] += scan->starts[c];
   }

@@ -130,6 +130,15 @@ absl::Status ComplexProduct(KernelContext& context, GemmCall<T> call,
   return absl::OkStatus();
 }
 
+// Rows of a product that the library computes at a time, `each` being the
+// multiplications of one: nothing stops it, and these take seconds on a few
+// processors. All of them where the whole is not much more.
+int64_t RowsAtATime(int64_t rows, int64_t each) {
+  constexpr int64_t kMost = int64_t{1} << 36, kLeastRows = 256;
+  if (rows <= 4 * kMost / std::max<int64_t>(each, 1)) return rows;
+  return std::max(kLeastRows, kMost / each / kLeastRows * kLeastRows);
+}
+
 // `workspace` is asked for only where gemm.h does the work.
 template <typename T, typename Workspace>
 absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
@@ -139,7 +148,7 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
     return absl::OkStatus();
   }
   if (call.m * call.n == 1 && call.bias == nullptr) {
-    Dot(call);
+    Dot(context, call);
     return absl::OkStatus();
   }
   if constexpr (std::is_same_v<T, float>) {
@@ -156,11 +165,18 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
       }
       const float beta = call.bias == nullptr ? 0.0f : 1.0f;
       UseDnnlThreads(context, call.m * call.n * call.k);
-      const dnnl_status_t status =
-          dnnl_sgemm(a.letter(), b.letter(), call.m, call.n, call.k, 1.0f,
-                     call.a, a.ld, call.b, b.ld, beta, call.c, call.c_row);
-      if (status == dnnl_success) return absl::OkStatus();
-      return absl::InternalError(absl::StrCat("oneDNN: sgemm: ", status));
+      const int64_t rows = RowsAtATime(call.m, call.n * call.k);
+      for (int64_t i = 0; i < call.m; i += rows) {
+        if (i > 0 && context.Stopped()) break;
+        const dnnl_status_t status =
+            dnnl_sgemm(a.letter(), b.letter(), std::min(rows, call.m - i),
+                       call.n, call.k, 1.0f, call.a + i * call.a_row, a.ld,
+                       call.b, b.ld, beta, call.c + i * call.c_row, call.c_row);
+        if (status != dnnl_success) {
+          return absl::InternalError(absl::StrCat("oneDNN: sgemm: ", status));
+        }
+      }
+      return absl::OkStatus();
     }
   }
   void* memory = workspace();
@@ -230,6 +246,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
     GemmCall<T> mine = call;
     StridedCursor<2> at(p.batch, {p.a_batch.data(), p.b_batch.data()}, begin);
     for (int64_t i = begin; i < end; ++i, at.Next()) {
+      if (inner.Stopped()) return;
       mine.a = a + at[0];
       mine.b = b + at[1];
       mine.c = c + i * p.m * p.n;

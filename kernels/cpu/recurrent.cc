@@ -175,6 +175,7 @@ absl::Status Layer(KernelContext& context, const Attrs& attrs,
   if (!status.ok()) return status;
   for (int64_t i = 0; i < s.count(); ++i) {
     const int64_t t = s.Step(i), size = s.sizes[t];
+    if (context.Stopped()) break;
     product.Run(false, true, size, width, h, state, views[5].as<T>(), false,
                 memory.hidden_gates);
     ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
@@ -249,6 +250,7 @@ absl::Status LayerBackward(KernelContext& context, const Attrs& attrs,
   const TensorView &h0 = views[kLayer + 2], &c0 = views[kLayer + 3];
   for (int64_t i = s.count() - 1; i >= 0; --i) {
     const int64_t t = s.Step(i), size = s.sizes[t];
+    if (context.Stopped()) break;
     ParallelFor(context, size, SampleGrain(s), [&](int64_t b, int64_t end) {
       for (; b < end; ++b) {
         const int64_t row = s.starts[t] + b, last = s.RowBefore(t, b);

@@ -70,14 +70,17 @@ template <typename T, bool kMax>
 struct ArgColumnsBody {
   using R = Extreme<T, kMax>;
   using Acc = typename R::Acc;
-  static HOLDFAST_INLINE int Run(const T* p, int64_t n, int64_t stride,
-                                 int64_t cols, int64_t* out) {
+  static HOLDFAST_INLINE int Run(const KernelContext* context, const T* p,
+                                 int64_t n, int64_t stride, int64_t cols,
+                                 int64_t* out) {
+    constexpr int64_t kLook = 1 << 14;  // rows
     Acc best[kArgCols];
     for (int64_t j = 0; j < cols; ++j) {
       best[j] = R::One(p[j]);
       out[j] = 0;
     }
     for (int64_t i = 1; i < n; ++i) {
+      if (i % kLook == 0 && context->Stopped()) return 0;
       const T* row = p + i * stride;
       for (int64_t j = 0; j < cols; ++j) {
         const Acc value = R::One(row[j]);
@@ -140,6 +143,7 @@ absl::Status ArgAlong(KernelContext& context, const TensorView& input, int dim,
                     StridedCursor<1> at(shape, {strides.data()}, u / tiles);
                     const int64_t first = u % tiles * kArgCols;
                     Vectorised<ArgColumnsBody<T, kMax>>(
+                        const_cast<const KernelContext*>(&context),
                         data + at[0] + first, n, stride,
                         std::min(kArgCols, cols - first),
                         out + u / tiles * cols + first);
@@ -160,7 +164,9 @@ absl::Status ArgAlong(KernelContext& context, const TensorView& input, int dim,
       }
       Acc best = R::One(p[0]);
       int64_t index = 0;
+      constexpr int64_t kLook = 1 << 20;
       for (int64_t j = 1; j < n; ++j) {
+        if (j % kLook == 0 && context.Stopped()) return;
         const Acc value = R::One(p[j * stride]);
         if (Beats<Acc, kMax>(value, best)) {
           best = value;

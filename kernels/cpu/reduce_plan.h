@@ -97,11 +97,13 @@ struct ReduceTileBody {
 };
 
 // The shape that one work item walks: the plan's reduced dimensions with the
-// split dimension cut to a segment.
+// split dimension cut to a segment. Elements of expanded dimensions are many
+// without being anywhere: whoever has enough of them is looked after.
 template <typename R>
-void ReduceSegment(const ReducePlan& plan, const typename R::In* p,
-                   int64_t kept, int64_t kept_stride, int split, int64_t begin,
-                   int64_t end, typename R::Acc* acc) {
+void ReduceSegment(const KernelContext& context, const ReducePlan& plan,
+                   const typename R::In* p, int64_t kept, int64_t kept_stride,
+                   int split, int64_t begin, int64_t end,
+                   typename R::Acc* acc) {
   Dims shape = plan.reduced_shape;
   if (split >= 0) {
     p += begin * plan.reduced_strides[split];
@@ -112,10 +114,21 @@ void ReduceSegment(const ReducePlan& plan, const typename R::In* p,
   for (int d = 0; d < inner; ++d) outer *= shape[d];
   StridedCursor<1> cursor(absl::MakeSpan(shape).subspan(0, inner),
                           {plan.reduced_strides.data()});
+  // A multiple of all blocks that loops work in, so that the result is the same
+  // as in one go; adjacent elements have memory, and one chain of lanes.
+  constexpr int64_t kRows = 65536, kLook = 1 << 20;
+  const int64_t n = shape[inner], stride = plan.reduced_strides[inner];
+  const int64_t rows = stride == 1 ? n : kRows;
+  int64_t since = 0;
   for (int64_t i = 0; i < outer; ++i) {
-    Vectorised<ReduceTileBody<R>>(p + cursor[0], kept, kept_stride,
-                                  shape[inner], plan.reduced_strides[inner],
-                                  acc);
+    for (int64_t j = 0, m; j < n; j += m) {
+      m = std::min(n - j, rows);
+      Vectorised<ReduceTileBody<R>>(p + cursor[0] + j * stride, kept,
+                                    kept_stride, m, stride, acc);
+      if ((since += m * kept) < kLook) continue;
+      if (context.Stopped()) return;
+      since = 0;
+    }
     cursor.Next();
   }
 }
@@ -189,7 +202,7 @@ absl::Status Reduce(
                      ? local
                      : partial + (unit * segments + segment) * kReduceTile;
       for (int64_t i = 0; i < n; ++i) acc[i] = R::Init();
-      ReduceSegment<R>(plan, data + at[0] + first * inner_stride, n,
+      ReduceSegment<R>(context, plan, data + at[0] + first * inner_stride, n,
                        inner_stride, split, split_size * segment / segments,
                        split_size * (segment + 1) / segments, acc);
       if (partial == nullptr) {

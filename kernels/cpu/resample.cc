@@ -5,7 +5,6 @@
 // along w as they are needed and kept for as long as a window along h reaches
 // them; the sums along h run over whole rows.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "absl/status/status.h"
@@ -190,12 +189,11 @@ absl::Status Resample(KernelContext& context, const ResampleAxis<T>& h,
   const T** rows = static_cast<const T**>(
       context.Scratch((h.max_taps + 1) * sizeof(T*) * threads));
   if (rings == nullptr || rows == nullptr) return NoMemory();
-  std::atomic<int> next{0};
   const int64_t height = h.size();
   const int64_t work = std::max(w.size(), in_w * in_h / height);
   ParallelFor(context, planes * height, std::max<int64_t>(1, 8192 / work),
               [&](int64_t begin, int64_t end) {
-                const int slot = next.fetch_add(1);
+                const int slot = omp_get_thread_num() % threads;
                 Plane<T> plane(h, w, in_w, rings + slot * ring,
                                rows + slot * (h.max_taps + 1));
                 while (begin < end) {

@@ -31,6 +31,11 @@ namespace {
 
 constexpr uint64_t kDescending = ~uint64_t{0};
 
+// Items may then be what no loop has written; their indices lead anywhere.
+bool Stopped(const KernelContext* threads) {
+  return threads != nullptr && threads->Stopped();
+}
+
 // The first `k` items of a row as values and indices.
 template <typename T, typename Item>
 void DecodeItems(KernelContext* context, const Item* items, int64_t k,
@@ -67,6 +72,7 @@ absl::Status SortRows(KernelContext& context, const RowLayout& layout,
         } else {
           SortItems(items, items + n, n);
         }
+        if (Stopped(threads)) return;
         DecodeItems(threads, items, k, flip, p, layout.stride, values + to,
                     indices + to, layout.out_stride);
       });
@@ -148,6 +154,7 @@ absl::Status TopRows(KernelContext& context, const RowLayout& layout, int64_t k,
                                      items + i * capacity, capacity);
             }
           });
+          if (Stopped(threads)) return;
           int64_t count = counts[0];
           for (int64_t i = 1; i < parts; ++i) {
             std::memmove(static_cast<void*>(items + count),
@@ -173,6 +180,7 @@ absl::Status SelectRows(KernelContext& context, const RowLayout& layout,
       [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
         Item* items = reinterpret_cast<Item*>(scratch);
         EncodeItems(threads, in + from, layout.stride, n, 0, items);
+        if (Stopped(threads)) return;
         const Item item = pick(items, n);
         values[to] = DecodeKey<T>(static_cast<SortKey<T>>(item.key()),
                                   in + from + item.index() * layout.stride);
@@ -314,6 +322,7 @@ HOLDFAST_CPU_KERNEL(mode) {
           [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
             Item* items = reinterpret_cast<Item*>(scratch);
             EncodeItems(threads, in + from, layout.stride, n, 0, items);
+            if (Stopped(threads)) return;
             SortItems(items, items + n, n);
             const Item item = ModeItem(items, n);
             outputs[0].as<T>()[to] =

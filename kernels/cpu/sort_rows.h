@@ -9,7 +9,6 @@
 #define HOLDFAST_KERNELS_CPU_SORT_ROWS_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -42,7 +41,8 @@ inline bool OneRowAtATime(const KernelContext& context,
 
 // Calls row(context, in, out, scratch) for every row: its first elements'
 // offsets, and `bytes` of scratch memory that no other call has at the time.
-// `context` grants the threads that the call may use.
+// `context` grants the threads that the call may use; a call that then looks at
+// what several of them made asks first whether it is to stop.
 template <typename Row>
 absl::Status ForEachRow(KernelContext& context, const RowLayout& layout,
                         int64_t bytes, Row&& row) {
@@ -65,9 +65,8 @@ absl::Status ForEachRow(KernelContext& context, const RowLayout& layout,
     }
     return absl::OkStatus();
   }
-  std::atomic<int64_t> next{0};
   ParallelFor(context, layout.rows, grain, [&](int64_t b, int64_t e) {
-    char* own = scratch + next.fetch_add(1) * bytes;
+    char* own = scratch + omp_get_thread_num() % slots * bytes;
     StridedCursor<2> at(layout.shape,
                         {layout.strides.data(), layout.out_strides.data()}, b);
     for (int64_t i = b; i < e; ++i, at.Next()) {

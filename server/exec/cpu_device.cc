@@ -157,6 +157,7 @@ class CpuDevice final : public Device {
     const SizesFn sizes_of =
         kernels_.sizes[static_cast<int>(attrs.schema().id)];
     absl::Status status = sizes_of(context_, attrs, inputs, sizes);
+    if (Stopped()) status = context_.stop->why();
     return status.ok() ? status : context_.Explained(attrs, std::move(status));
   }
 
@@ -183,6 +184,11 @@ class CpuDevice final : public Device {
   absl::Status Synchronize(StreamId) override { return absl::OkStatus(); }
 
  private:
+  // The kernel may have left off.
+  bool Stopped() const {
+    return context_.stop != nullptr &&
+           ABSL_PREDICT_FALSE(context_.stop->stopped());
+  }
   static int64_t Now() {
     return std::chrono::nanoseconds(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -199,11 +205,7 @@ class CpuDevice final : public Device {
         !attrs.schema().has(kAnyDType) && NeedsWidening(inputs, outputs)
             ? RunWidened(kernel, &CopyAll, context_, attrs, inputs, outputs)
             : kernel(context_, attrs, inputs, outputs);
-    // It may have left off.
-    if (context_.stop != nullptr &&
-        ABSL_PREDICT_FALSE(context_.stop->stopped())) {
-      status = context_.stop->why();
-    }
+    if (Stopped()) status = context_.stop->why();
     if (!status.ok()) status = context_.Explained(attrs, std::move(status));
     return status;
   }

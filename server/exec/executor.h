@@ -139,8 +139,10 @@ class Executor {
   // What asynchronous devices have of the session (enqueued_work.h); devices
   // that work inside the call have nothing.
   bool asynchronous() const { return staging_.has_value(); }
-  void BeginSlice(SteadyTime now) {
+  // Inside kernels `attendant` has its turn; null: nobody.
+  void BeginSlice(SteadyTime now, Attendant* attendant) {
     devices_.SetStop(&stop_);
+    stop_.set_attendant(attendant);
     stop_.Begin(StopSignal::kNone);
     if (asynchronous()) enqueued_.BeginSlice(now, runner_.ops_run());
   }
@@ -185,6 +187,8 @@ class Executor {
   size_t kept() const { return kept_.size(); }
   void RestoreKept(KeptTensors kept);
   CachingAllocator* allocator() { return &memory_; }
+  // Any thread: how long an op may take by estimate; 0: no limit.
+  void set_op_seconds(double seconds) { runner_.set_most_seconds(seconds); }
   // Any thread: how its ops are told to stop, by their op sequence.
   StopSignal* stop() { return &stop_; }
   // Frees everything: tensors, blocks, segments. With `leave_mapped` what a

@@ -12,7 +12,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
@@ -25,6 +24,7 @@
 #include "ops/place_op.h"
 #include "proto/profile_clock.h"
 #include "server/exec/data_checks.h"
+#include "server/exec/op_steps.h"
 #include "server/exec/profile_buffer.h"
 
 namespace holdfast {
@@ -132,59 +132,6 @@ Attrs Checked(Attrs attrs) {
 bool Exclusive(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
   return storage.unique() && storage.sharing() == nullptr;
-}
-
-// What the slowest loops over single elements do.
-constexpr double kStepsPerSecond = 1e8;
-constexpr double kMostSeconds = 600;
-constexpr uint64_t kMostSteps =
-    static_cast<uint64_t>(kMostSeconds * kStepsPerSecond);
-// Steps per byte of memory that programs need: products, windows, searches.
-constexpr uint64_t kStepsPerByte = 64;
-
-// An op whose sizes only the data tells has none before it runs.
-uint64_t Elements(const TensorSpec& spec) {
-  for (const int64_t size : spec.shape) {
-    if (size == kUnknownSize) return 0;
-  }
-  return static_cast<uint64_t>(spec.numel());
-}
-
-// FailedPrecondition if the elements of inputs and outputs are many more than
-// the memory behind them, as those of expanded tensors, and so many that they
-// would take longer than ten minutes. What memory justifies is never refused.
-absl::Status CheckSteps(const OpSchema& schema, absl::Span<const Value> inputs,
-                        const OutputSpecs& outputs) {
-  uint64_t most = 0;
-  for (const Value& input : inputs) {
-    if (input) most = std::max(most, Elements(input->spec()));
-  }
-  // An op of at most 65536 tensors of few elements has few steps.
-  if (ABSL_PREDICT_TRUE(most < kMostSteps >> 16)) return absl::OkStatus();
-  double steps = 0;
-  uint64_t bytes = 0;
-  std::string got;
-  for (const Value& input : inputs) {
-    if (!input) continue;
-    steps += static_cast<double>(Elements(input->spec()));
-    bytes += AsTensor(input)->storage()->bytes();
-    absl::StrAppend(&got, got.empty() ? "" : ", ", input->spec().ToString());
-  }
-  for (const OutputSpec& output : outputs) {
-    const uint64_t elements = Elements(output.spec);
-    steps += static_cast<double>(elements);
-    bytes += elements * ItemSize(output.spec.dtype);
-  }
-  if (steps <= static_cast<double>(kMostSteps) ||
-      steps / kStepsPerByte <= static_cast<double>(bytes)) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "[%s] an op may take at most %g s, and elements without memory of their "
-      "own count as %g a second. Got %s: %.2g steps on %d bytes of memory. Use "
-      "a "
-      "smaller expanded size",
-      schema.name, kMostSeconds, kStepsPerSecond, got, steps, bytes));
 }
 
 // Of a failed call's tensors.
@@ -346,7 +293,8 @@ absl::Status OpRunner::RunOp(const Attrs& attrs, absl::Span<const Value> inputs,
   }
 
   OpCounters& counters = CountersOf(schema.id);
-  const bool timed = ++ops_run_ == next_timed_;
+  Bump(ops_run_, 1);
+  const bool timed = ops_run() == next_timed_;
   std::chrono::steady_clock::time_point start;
   if (timed) start = std::chrono::steady_clock::now();
   absl::Status status =
@@ -385,7 +333,7 @@ void OpRunner::NoteDuration(int64_t nanoseconds, OpCounters* counters) {
   // A fixed distance would time the same ops of a loop again and again. The
   // mean of 1, 3, ..., 2 * kTimedEvery - 1 is kTimedEvery.
   timing_random_ = timing_random_ * 6364136223846793005u + 1442695040888963407u;
-  next_timed_ = ops_run_ + 1 + 2 * ((timing_random_ >> 32) % kTimedEvery);
+  next_timed_ = ops_run() + 1 + 2 * ((timing_random_ >> 32) % kTimedEvery);
 }
 
 absl::Status OpRunner::RunView(const OpSchema& schema, const OutputSpecs& specs,
@@ -525,9 +473,15 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
   KernelInputs prepared;
   absl::Status status =
       Prepare(place, device, attrs, inputs, inplace, &prepared);
-  if (status.ok()) status = CheckSteps(schema, inputs, specs);
+  if (status.ok()) {
+    status = CheckSteps(schema, inputs, specs,
+                        most_seconds_.load(std::memory_order_relaxed));
+  }
   if (status.ok() && schema.has_any(kUnknownSizes)) {
     status = CompleteSpecs(place, attrs, prepared, &specs);
+    if (!status.ok() && stop_ != nullptr && stop_->stopped()) {
+      status = Stopped(schema, inplace, /*begun=*/false);
+    }
   }
   if (!status.ok()) return status;
   Views views;

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -102,6 +103,13 @@ class OpRunner final : public OpSink {
   // What may stop its ops; must outlive the runner. Null: nothing.
   void set_stop(const StopSignal* stop) { stop_ = stop; }
 
+  // How long an op may take by estimate, where it is expanded tensors' sizes
+  // that make it long; 0: no limit. Any thread.
+  void set_most_seconds(double seconds) {
+    most_seconds_.store(seconds > 0 ? seconds
+                                    : std::numeric_limits<double>::infinity());
+  }
+
   // Notes every op from now on; null: none.
   void set_profile(ProfileBuffer* profile) { profile_ = profile; }
 
@@ -115,7 +123,8 @@ class OpRunner final : public OpSink {
   // The session's stream, from which the next random op draws.
   const PhiloxState& random() const { return philox_; }
   void SetRandom(PhiloxState random) { philox_ = random; }
-  uint64_t ops_run() const { return ops_run_; }
+  // Any thread.
+  uint64_t ops_run() const { return ops_run_.load(std::memory_order_relaxed); }
 
  private:
   static absl::StatusOr<RefPtr<Tensor>> NewTensorIn(TensorSpec spec,
@@ -169,10 +178,11 @@ class OpRunner final : public OpSink {
 
   SessionDevices* const devices_;
   const StopSignal* stop_ = nullptr;
+  std::atomic<double> most_seconds_{600};
   PhiloxState philox_;
   uint64_t client_op_ = 0;
   uint64_t pack_ = 0;
-  uint64_t ops_run_ = 0;
+  std::atomic<uint64_t> ops_run_{0};  // one writer
   uint64_t next_timed_ = kTimedEvery;
   uint64_t timing_random_ = 1;
   ProfileBuffer* profile_ = nullptr;

@@ -11,12 +11,17 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "autograd/tape.h"
+#include "ops/check.h"
 #include "proto/steady_time.h"
+#include "server/memory/heap_meter.h"
 #include "server/session/session.h"
+#include "spdlog/spdlog.h"
 
 namespace holdfast {
 namespace {
@@ -106,10 +111,18 @@ void Worker::Remove(const Session* session) {
   uses_.erase(std::remove_if(uses_.begin(), uses_.end(), is_its), uses_.end());
 }
 
-void Worker::Post(std::function<void()> fn) {
+void Worker::Post(std::function<void()> fn) { Enqueue(nullptr, std::move(fn)); }
+
+void Worker::PostAbout(const Session* about, std::function<void()> fn) {
+  if (!thread_.joinable()) return fn();
+  Enqueue(about, std::move(fn));
+}
+
+void Worker::Enqueue(const Session* about, std::function<void()> fn) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    posted_.push_back(std::move(fn));
+    posted_.push_back({about, std::move(fn)});
+    if (about != nullptr) waits_.store(true, std::memory_order_relaxed);
   }
   has_posted_.store(true, std::memory_order_release);
   Wake();
@@ -117,10 +130,20 @@ void Worker::Post(std::function<void()> fn) {
 
 void Worker::Run(const std::function<void()>& fn) {
   if (OnWorkerThread() || !thread_.joinable()) return fn();
+  Await(nullptr, fn);
+}
+
+void Worker::RunAbout(const Session* about, const std::function<void()>& fn) {
+  if (!OnWorkerThread() && thread_.joinable()) return Await(about, fn);
+  if (OnWorkerThread() && serving_ == about) return Enqueue(about, fn);
+  fn();
+}
+
+void Worker::Await(const Session* about, const std::function<void()>& fn) {
   std::mutex mutex;
   std::condition_variable done;
   bool finished = false;
-  Post([&] {
+  Enqueue(about, [&] {
     fn();
     std::lock_guard<std::mutex> lock(mutex);
     finished = true;
@@ -151,15 +174,71 @@ bool Worker::OnWorkerThread() const {
   return std::this_thread::get_id() == thread_id_.load();
 }
 
+Worker::Turn Worker::turn() const {
+  Turn turn;
+  do {
+    turn.number = turn_number_.load(std::memory_order_acquire);
+    turn.session = turn_of_.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+  } while (turn_number_.load(std::memory_order_relaxed) != turn.number);
+  return turn;
+}
+
+void Worker::RunTurn(Session* session, const Session::Slice& slice) {
+  const uint64_t number = turn_number_.load(std::memory_order_relaxed);
+  turn_of_.store(session->options().id, std::memory_order_relaxed);
+  turn_number_.store(number + 1, std::memory_order_release);
+  serving_ = session;
+  Session::Slice mine = slice;
+  mine.attendant = this;
+  session->RunSome(mine);
+  serving_ = nullptr;
+  turn_of_.store(0, std::memory_order_relaxed);
+  turn_number_.store(number + 2, std::memory_order_release);
+}
+
 void Worker::RunPosted() {
-  std::vector<std::function<void()>> posted;
+  std::vector<Posted> posted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     posted.swap(posted_);
     has_posted_.store(false, std::memory_order_relaxed);
+    waits_.store(false, std::memory_order_relaxed);
   }
-  for (const auto& fn : posted) fn();
+  for (const Posted& one : posted) one.run();
   if (!posted.empty()) sessions_.LookAtIdle(/*all=*/true);
+}
+
+// Inside a kernel of serving_, whose executor stands where it stands: whatever
+// is done here leaves that session alone, and what counts for it as well.
+void Worker::Attend() {
+  if (!OnWorkerThread()) return;  // a thread of the kernel's
+  const HeapMeter::Elsewhere elsewhere;
+  const int64_t nodes = NodesOfThread();
+  std::vector<Posted> posted;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    waits_.store(false, std::memory_order_relaxed);
+    const auto first = std::stable_partition(
+        posted_.begin(), posted_.end(), [this](const Posted& one) {
+          return one.about == nullptr || one.about == serving_;
+        });
+    std::move(first, posted_.end(), std::back_inserter(posted));
+    posted_.erase(first, posted_.end());
+    has_posted_.store(!posted_.empty(), std::memory_order_relaxed);
+  }
+  for (const Posted& one : posted) {
+    try {
+      one.run();
+    } catch (...) {
+      // Nothing may leave the kernel that we are in.
+      const absl::Status status = CaughtStatus("worker");
+      spdlog::error("a check failed: {}", std::string(status.message()));
+    }
+  }
+  posted.clear();
+  sessions_.LookAtIdle(/*all=*/true);
+  SetNodesOfThread(nodes);
 }
 
 bool Worker::Poll() {
@@ -281,10 +360,8 @@ bool Worker::ServeOne() {
   const std::shared_ptr<Session> hold = next->shared_from_this();
   share_.Begin(next->user_share(), *next->share());
   const Clock::time_point start = Clock::now();
-  turn_of_.store(next->options().id, std::memory_order_relaxed);
-  next->RunSome(
-      {options_.slice_commands, options_.slice_time, lead(), &has_posted_});
-  turn_of_.store(0, std::memory_order_relaxed);
+  RunTurn(next,
+          {options_.slice_commands, options_.slice_time, lead(), &has_posted_});
   const double used = Seconds(Clock::now() - start);
   FairShare::Charge(next->user_share(), next->share(), used);
   if (!next->asynchronous()) {

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,12 +27,11 @@
 #include "server/exec/active_sessions.h"
 #include "server/exec/device_time.h"
 #include "server/exec/fair_share.h"
+#include "server/session/session.h"
 
 namespace holdfast {
 
-class Session;
-
-class Worker {
+class Worker : private Attendant {
  public:
   struct Options {
     absl::Duration spin = absl::Microseconds(50);  // before sleeping
@@ -69,6 +69,13 @@ class Worker {
   void Post(std::function<void()> fn);
   // The same, and waits for it. Runs directly when called on the worker.
   void Run(const std::function<void()>& fn);
+  // The same for what concerns `about` alone: it need not wait for another
+  // session's op, but runs where that op's kernel looks (StopSignal::Look).
+  // `fn` runs no kernel, and may meet no one's commands but that session's.
+  void PostAbout(const Session* about, std::function<void()> fn);
+  // Called on the worker inside `about`'s own turn, it is done after that: `fn`
+  // owns what it uses. Without a thread both run directly.
+  void RunAbout(const Session* about, const std::function<void()>& fn);
 
   // Ends a sleep: some armed connection has a batch.
   void Wake();
@@ -89,11 +96,25 @@ class Worker {
   // The kernel's thread number; 0: it does not run.
   pid_t thread() const { return tid_.load(std::memory_order_relaxed); }
 
+  // Turns of sessions, counted; any thread. A number says which session's it
+  // is for as long as turn() returns it.
+  struct Turn {
+    uint64_t number = 0;
+    uint64_t session = 0;  // Session::Options.id
+    bool under_way() const { return number % 2 != 0; }
+  };
+  Turn turn() const;
+  // One turn. Worker thread.
+  void RunTurn(Session* session, const Session::Slice& slice);
+
  private:
   using Clock = std::chrono::steady_clock;
 
   void Loop(const std::function<void()>& tick);
   void RunPosted();
+  void Attend() override;
+  void Enqueue(const Session* about, std::function<void()> fn);
+  void Await(const Session* about, const std::function<void()>& fn);
   bool ServeOne();  // false: no session had work
   // See Session::Slice.
   absl::Duration lead() const {
@@ -123,9 +144,15 @@ class Worker {
   std::atomic<bool> stop_{false};
   std::atomic<bool> has_posted_{false};
   std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;  // guarded by mutex_
-  ActiveSessions sessions_;                    // worker thread
-  FairShare share_;                            // worker thread
+  struct Posted {
+    const Session* about;  // null: not inside anybody's turn
+    std::function<void()> run;
+  };
+  std::vector<Posted> posted_;  // guarded by mutex_
+  ActiveSessions sessions_;     // worker thread
+  FairShare share_;             // worker thread
+  // Whose turn it is; null between turns. Worker thread.
+  const Session* serving_ = nullptr;
   // What follows is the worker thread's.
   std::vector<Session*> ready_;   // with work at the last look
   std::vector<Session*> in_use_;  // those, and others whose devices have work
@@ -145,7 +172,8 @@ class Worker {
   bool napped_ = false;           // and nothing has happened since
   std::atomic<std::thread::id> thread_id_{};
   std::atomic<uint64_t> turns_{0};
-  std::atomic<uint64_t> turn_of_{0};
+  // See turn(): odd while one is under way. The worker writes them.
+  std::atomic<uint64_t> turn_number_{0}, turn_of_{0};
   std::atomic<pid_t> tid_{0};
 };
 

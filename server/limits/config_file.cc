@@ -116,6 +116,11 @@ absl::StatusOr<v1::Limits> ReadLimits(const v1::LimitsConfig& config,
     status = CheckLimits(limits);
     if (!status.ok()) return place.Bad("idle_seconds", status);
   }
+  if (config.has_op_seconds()) {
+    limits.set_op_seconds(config.op_seconds());
+    status = CheckLimits(limits);
+    if (!status.ok()) return place.Bad("op_seconds", status);
+  }
   return limits;
 }
 
@@ -212,6 +217,11 @@ absl::Status CheckLimits(const v1::Limits& limits) {
     return absl::InvalidArgumentError(
         absl::StrCat("idle seconds must be 0 (no limit) to 1e9. Got ",
                      limits.idle_seconds()));
+  }
+  if (limits.has_op_seconds() &&
+      !(limits.op_seconds() >= 0 && limits.op_seconds() <= 1e9)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "op seconds must be 0 (no limit) to 1e9. Got ", limits.op_seconds()));
   }
   return absl::OkStatus();
 }

@@ -48,6 +48,7 @@ TEST(ConfigurationTest, AMistakeIsToldWithItsLine) {
       {"default_limits {\n weight: 0 }", "c:2:", "weight"},
       {"default_limits { weight: nan }", "c:1:", "weight"},
       {"default_limits {\n\n idle_seconds: -5 }", "c:3:", "idle"},
+      {"default_limits {\n op_seconds: nan }", "c:2:", "op_seconds"},
       {"user { name: \"x\" }\nuser { name: \"x\" }", "c:2:", "twice"},
       {"user { }", "c:1:", "name"},
       {"user { name: \"x\" ", "c:1:", "Expected"},

@@ -78,7 +78,7 @@ std::vector<KeptTensors> SessionRegistry::TakeKept(absl::Duration drain) {
     worker_->Run([&] {
       const absl::Duration left =
           std::max(absl::ZeroDuration(), deadline - SteadyNow());
-      session->RunSome({1 << 30, left});
+      worker_->RunTurn(session.get(), {1 << 30, left});
       if (session->HasWork()) {
         spdlog::warn(
             "session {} ('{}') is saved before all that it sent is done",

@@ -42,6 +42,7 @@ v1::Limits BaseLimits(const ServerLimits& limits) {
   base.set_max_graph_nodes(8000000);
   base.set_max_names(4096);
   base.set_max_connections(2048);
+  base.set_op_seconds(600);
   return base;
 }
 
@@ -119,6 +120,7 @@ void SessionRegistry::ApplyLimits() {
     session->user_share()->account.set_weight(limits.weight());
     session->set_memory_limit(limits.session_memory_bytes());
     session->set_count_limits(limits.max_handles(), limits.max_graph_nodes());
+    session->set_op_seconds(limits.op_seconds());
   }
 }
 

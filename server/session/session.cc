@@ -108,6 +108,7 @@ Session::Session(Device* device, Options options)
   executor_ =
       std::make_unique<Executor>(device, static_cast<ReplySink*>(this), exec);
   name_ = options_.name;
+  set_op_seconds(options_.op_seconds);
 }
 
 Session::~Session() = default;
@@ -172,18 +173,6 @@ std::string Session::credential() const {
 void Session::set_credential(std::string credential) {
   std::lock_guard<std::mutex> lock(bulk_mutex_);
   credential_ = std::move(credential);
-}
-
-void Session::StopRunning(absl::Status why) {
-  executor_->stop()->StopOne(executor_->stop()->running(), std::move(why));
-}
-
-void Session::StopThrough(uint64_t op_sequence, absl::Status why) {
-  executor_->stop()->StopThrough(op_sequence, std::move(why));
-}
-
-void Session::StopForGood(absl::Status why) {
-  executor_->stop()->StopThrough(StopSignal::kNone, std::move(why));
 }
 
 SteadyTime Session::last_active() const {
@@ -279,7 +268,7 @@ void Session::RunSome(const Slice& slice) {
 absl::Status Session::RunUntil(const Slice& slice, SteadyTime start,
                                SteadyTime deadline, int* ran) {
   SlowClock clock(start);
-  executor_->BeginSlice(start);
+  executor_->BeginSlice(start, slice.attendant);
   executor_->FinishReads();
   FlushEvents();
   absl::Status status;
@@ -468,6 +457,8 @@ void Session::SetConnection(std::unique_ptr<Connection> connection,
     old->Close(absl::AbortedError("another connection took over the session"));
   }
   connection_ = std::move(connection);
+  connection_now_.store(connection_.get());
+  NoteReturn();
   transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
   batches_since_ack_ = 0;
   active_us_.store(SteadyNow().ToMicros());
@@ -486,6 +477,7 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
     current_ = nullptr;
   }
   sent_events_ = 0;  // the next connection gets them again
+  connection_now_.store(nullptr);
   return std::move(connection_);
 }
 
@@ -576,6 +568,7 @@ void Session::HangUp(const absl::Status& reason) {
                           "[session] the session is closed. Connect again.")
                     : reason);
     current_ = nullptr;
+    connection_now_.store(nullptr);
     connection_.reset();
   }
   FinishLeaving();

@@ -51,6 +51,7 @@ class Session : public std::enable_shared_from_this<Session>,
     uint64_t memory_limit_bytes = 0;
     uint64_t max_handles = 0;                // see Executor::Options
     uint64_t max_graph_nodes = 0;            // likewise
+    double op_seconds = 0;                   // see set_op_seconds
     std::shared_ptr<MemoryAccount> account;  // the user's; null: not counted
     uint64_t inline_limit_bytes = 1 << 20;
     // The session that a token opens, or null; for the worker thread.
@@ -129,6 +130,22 @@ class Session : public std::enable_shared_from_this<Session>,
   void StopThrough(uint64_t op_sequence, absl::Status why);
   // The session is to end: nothing of it runs any more.
   void StopForGood(absl::Status why);
+  // How long an op may take, by estimate and by clock; 0: no limit.
+  void set_op_seconds(double seconds);
+  double op_seconds() const { return op_seconds_.load(); }
+  // Ops that have begun so far; and what StopOp knows the running one by.
+  uint64_t ops_begun() const { return executor_->ops_run(); }
+  uint64_t running_op() const { return executor_->stop()->running(); }
+  void StopOp(uint64_t running_op, absl::Status why);
+  // The transport of `connection` is gone, which the worker hears when it has
+  // time. What runs goes on as long as somebody may come back for it.
+  void NoteHangUp(const Connection* connection, SteadyTime now);
+  // Somebody came back.
+  void NoteReturn() { abandoned_us_.store(INT64_MAX); }
+  // Nobody waits any more for what runs.
+  bool abandoned(SteadyTime now) const {
+    return now.ToMicros() >= abandoned_us_.load();
+  }
   // When the latest command ran, or a client connected.
   SteadyTime last_active() const;
   // The daemon served nobody for that long until now: it is no idle time.
@@ -145,6 +162,7 @@ class Session : public std::enable_shared_from_this<Session>,
     // Device time that ops may be ahead of an asynchronous device.
     absl::Duration lead = absl::InfiniteDuration();
     const std::atomic<bool>* yield = nullptr;  // stop early when set
+    Attendant* attendant = nullptr;            // has its turn inside kernels
   };
   void RunSome(const Slice& slice);
   bool HasWork();
@@ -275,6 +293,9 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<bool> keeps_downloads_{false};
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
   std::atomic<int64_t> active_us_{0};
+  std::atomic<double> op_seconds_{0};
+  std::atomic<int64_t> abandoned_us_{INT64_MAX};
+  std::atomic<const Connection*> connection_now_{nullptr};  // as connection_
   // Mirrors for Stats.
   std::atomic<uint64_t> tensors_{0}, ops_{0}, op_sequence_{0};
   std::atomic<uint64_t> queued_bytes_{0}, refused_allocations_{0};

@@ -72,6 +72,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     auto session = FindOrCreate(request, peer, local);
     if (!session.ok()) return session.status();
     std::tie(welcome.session, attached) = *std::move(session);
+    welcome.session->NoteReturn();
     welcome.session->set_credential(peer.credential);
     welcome.reply.set_session_token(welcome.session->token());
     roles_[peer.user.name] = peer.user.role;
@@ -93,7 +94,7 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
       name->set_signature(op.signature);
     }
   }
-  worker_->Run([&] {
+  worker_->RunAbout(welcome.session.get(), [&] {
     // Whoever had the session is cut off before its state is told.
     const absl::Status reason =
         absl::AbortedError("[session] another client took over the session");
@@ -200,7 +201,8 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
   if (!session.ok()) return session.status();
   by_token_[(*session)->token()] = *session;
   NoteChild(*session);
-  worker_->Post([this, session = *session] { worker_->Add(session); });
+  worker_->PostAbout(session->get(),
+                     [this, session = *session] { worker_->Add(session); });
   LogSession(spdlog::level::info, Label(**session), "opened",
              {{"name", request.session_name()},
               {"user", peer.user.name},
@@ -231,6 +233,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
   options.memory_limit_bytes = limits.session_memory_bytes();
   options.max_handles = limits.max_handles();
   options.max_graph_nodes = limits.max_graph_nodes();
+  options.op_seconds = limits.op_seconds();
   options.account = Account(options.user);
   options.user_share = Share(options.user);
   options.inline_limit_bytes = limits_.inline_limit_bytes;
@@ -250,12 +253,14 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::NewSession(
 void SessionRegistry::Connect(const std::shared_ptr<Session>& session,
                               const std::string& token,
                               std::unique_ptr<Connection> connection) {
-  worker_->Run([&] { session->SetConnection(std::move(connection), token); });
+  worker_->RunAbout(session.get(), [&] {
+    session->SetConnection(std::move(connection), token);
+  });
 }
 
 void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
                                    Connection* connection) {
-  worker_->Post([this, session, connection] {
+  worker_->PostAbout(session.get(), [this, session, connection] {
     if (session->life()->leaving()) return;  // what it sent still counts
     std::unique_ptr<Connection> dead = session->TakeConnection(connection);
     if (dead == nullptr) return;
@@ -320,8 +325,8 @@ std::optional<absl::Status> SessionRegistry::Goodbye(
       return absl::NotFoundError("[goodbye] the session is gone already");
     }
   }
-  Finish(session, absl::OkStatus());
-  return absl::OkStatus();
+  Finish(session, absl::OkStatus(), std::move(later));
+  return std::nullopt;
 }
 
 std::optional<absl::Status> SessionRegistry::Leave(
@@ -360,13 +365,12 @@ std::optional<absl::Status> SessionRegistry::Leave(
     LogSession(spdlog::level::info, Label(*session), "detached",
                {{"name", session->name()}});
   }
-  // A client that goes on sending is not waited for.
-  bool more = false;
-  worker_->Run([&] {
-    more = session->FinishFor(SteadyNow() + kLongestLeaving, std::move(later));
+  // Nobody waits for the worker, which may be at a long op of this very
+  // session; nor for a client that goes on sending.
+  worker_->PostAbout(session.get(), [session, later = std::move(later)] {
+    if (!session->FinishFor(SteadyNow() + kLongestLeaving, later)) later();
   });
-  if (more) return std::nullopt;
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 void SessionRegistry::Rekey(const std::string& from,
@@ -404,14 +408,24 @@ void SessionRegistry::EndIfOver(const std::shared_ptr<Session>& session,
 }
 
 void SessionRegistry::Finish(const std::shared_ptr<Session>& session,
-                             const absl::Status& reason) {
+                             const absl::Status& reason,
+                             std::function<void()> later) {
+  // Now, and not when the worker has done what it is at.
+  session->StopForGood(reason.ok()
+                           ? absl::AbortedError("stopped: its client has left")
+                           : reason);
   Forget(*session);
-  worker_->Run([&] {
+  const auto end = [this, session, reason] {
     session->End(reason);
     worker_->Remove(session.get());
+    NoteEnded(*session);
+    EndChildren(*session);
+  };
+  if (later == nullptr) return worker_->RunAbout(session.get(), end);
+  worker_->PostAbout(session.get(), [end, later = std::move(later)] {
+    end();
+    later();
   });
-  NoteEnded(*session);
-  EndChildren(*session);
 }
 
 void SessionRegistry::Forget(const Session& session) {

@@ -26,6 +26,7 @@
 #include "proto/holdfast.pb.h"
 #include "proto/steady_time.h"
 #include "server/exec/kept_tensors.h"
+#include "server/exec/worker_watch.h"
 #include "server/limits/user_limits.h"
 #include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
@@ -103,10 +104,9 @@ class SessionRegistry {
   std::shared_ptr<Session> FindByToken(const std::string& token,
                                        const User& user);
 
-  // The client leaves: ends the session or (keep) leaves it behind. What it
-  // sent before still counts: where that takes longer there is no value yet,
-  // and `later` is called on the worker thread when it is done, or ten minutes
-  // are over.
+  // The client leaves: ends the session or (keep) leaves it behind. A value:
+  // why not. Else `later` is called on the worker thread when it is done; what
+  // the client sent before it left a session still counts, for ten minutes.
   std::optional<absl::Status> Goodbye(const v1::GoodbyeRequest& request,
                                       const User& user,
                                       std::function<void()> later);
@@ -153,6 +153,14 @@ class SessionRegistry {
   // What a user may take.
   v1::Limits LimitsOf(const std::string& user) { return user_limits_.Of(user); }
   Worker* worker() { return worker_; }
+
+  // Stops an op that takes longer than its user may, or that nobody waits for.
+  // For a WorkerWatch.
+  void LookAtTurn(const WorkerWatch::Turn& turn);
+  // The daemon is to end, and will save sessions with a name if `saves`: what
+  // they have sent is done as far as it takes no op of more than a second.
+  // Others' ops stop.
+  void HurryOps(bool saves);
 
   // Ends sessions whose grace period is over, or whose user may no longer be
   // here. Called by the worker about once a second.
@@ -229,8 +237,10 @@ class SessionRegistry {
   absl::Status WhyUnknown(const std::string& token, const User& user) const;
   absl::Status WhyRefused(const Session& session, const User& user) const;
   // Does what is left of the end of a session that was struck.
+  // With `later`, which is called then, it waits for nothing.
   void Finish(const std::shared_ptr<Session>& session,
-              const absl::Status& reason);
+              const absl::Status& reason,
+              std::function<void()> later = nullptr);
   // Ends the session if its time is over.
   void EndIfOver(const std::shared_ptr<Session>& session, SteadyTime now,
                  const absl::Status& reason);
@@ -272,6 +282,13 @@ class SessionRegistry {
   UserLimits user_limits_;
   const SteadyTime started_;
   std::atomic<int64_t> last_tick_us_;
+  std::atomic<bool> hurry_{false};
+  // The op that LookAtTurn saw last; of the watch's thread.
+  struct SeenOp {
+    uint64_t turn = 0, ops = 0;
+    SteadyTime since;
+  };
+  SeenOp seen_op_;
   std::mutex door_mutex_;
   std::function<absl::Status()> open_named_door_;  // guarded by door_mutex_
   std::mutex mutex_;                               // guards what follows

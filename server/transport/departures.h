@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Departures: answers that come later than the local server's thread could wait
-// for: to goodbyes, once the session has done what was sent before, and to who
+// for: to whatever needs the worker, which may be at a long op, and to who
 // wanted much memory. The worker and others add them, that thread takes them;
 // they may do so when the server is gone already.
 // Thread-safety: any thread.
@@ -10,10 +10,12 @@
 #define HOLDFAST_SERVER_TRANSPORT_DEPARTURES_H_
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "proto/holdfast.pb.h"
+#include "server/transport/hang_up.h"
 #include "server/transport/unique_fd.h"
 
 namespace holdfast {
@@ -28,6 +30,10 @@ class Departures {
   struct Answer {
     uint64_t client = 0;
     v1::LocalReply reply;
+    std::vector<UniqueFd> fds = {};  // go with it
+    // Of a hello: the client's from now on.
+    std::shared_ptr<Session> session = nullptr;
+    std::shared_ptr<ConnectionLife> life = nullptr;
   };
   void Add(Answer answer);
   // All that were added since; quietens the bell.

@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-Errands::~Errands() {
+void Errands::Finish() {
   std::unique_lock<std::mutex> lock(mutex_);
   done_.wait(lock, [this] { return waiting_.empty(); });
 }

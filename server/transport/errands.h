@@ -19,7 +19,8 @@ namespace holdfast {
 
 class Errands {
  public:
-  ~Errands();  // waits until all are done
+  ~Errands() { Finish(); }
+  void Finish();  // waits until all are done
 
   // Where the system has no thread left it is done at once, by the caller.
   void Run(const std::string& user, std::function<void()> errand);

@@ -4,16 +4,22 @@
 
 #include <utility>
 
+#include "proto/steady_time.h"
 #include "server/exec/worker.h"
+#include "server/session/session.h"
 
 namespace holdfast {
 
 void ReportHangUp(std::shared_ptr<ConnectionLife> life) {
   Worker* worker = life->registry->worker();
-  worker->Post([life = std::move(life)] {
+  const std::shared_ptr<Session> session = life->session.lock();
+  if (session == nullptr) return;
+  // At once: the worker may be at an op of this very client.
+  session->NoteHangUp(life->connection.load(std::memory_order_acquire),
+                      SteadyNow());
+  worker->PostAbout(session.get(), [life = std::move(life), session] {
     Connection* connection = life->connection.load(std::memory_order_acquire);
-    std::shared_ptr<Session> session = life->session.lock();
-    if (connection == nullptr || session == nullptr) return;
+    if (connection == nullptr) return;
     life->registry->Disconnected(session, connection);
   });
 }

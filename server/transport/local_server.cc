@@ -33,45 +33,13 @@ constexpr int kRequestsPerTurn = 16;
 constexpr int kAcceptsPerTurn = 64;
 // How long a reply may stay unread after its peer was told to go.
 constexpr absl::Duration kLinger = absl::Seconds(5);
-// Whose pages take so long to be made that others should not wait.
-constexpr uint64_t kLargeBlock = uint64_t{8} << 20;
 // Who connects has something to ask.
 constexpr absl::Duration kFirstRequestWithin = absl::Seconds(10);
 // Deadlines are kept as exactly as this.
 constexpr absl::Duration kDropEvery = absl::Milliseconds(250);
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
-absl::StatusOr<UniqueFd> Duplicate(int fd) {
-  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!copy.ok()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("[local] no descriptor is left: ", strerror(errno), "."));
-  }
-  return copy;
-}
-
 }  // namespace
-
-struct LocalServer::Client {
-  Client(uint64_t id, std::shared_ptr<const UniqueFd> socket)
-      : id(id), peer(std::move(socket)) {}
-
-  const uint64_t id;
-  LocalPeer peer;
-  Peer identity;
-  std::shared_ptr<Session> session;      // after Hello
-  std::shared_ptr<ConnectionLife> life;  // after Hello
-  uint32_t interest = 0;
-  bool is_ready = false;   // listed in ready_
-  bool departing = false;  // a goodbye or a large block is yet to be answered
-  bool departed = false;   // its session ended by a goodbye
-  // No more input: serve what is there, flush, drop.
-  bool leaving = false;
-  bool refused = false;  // nor is anything served
-  bool counted = false;  // in sockets_
-  bool lingers = false;  // the deadline is kLinger's
-  SteadyTime deadline = SteadyTime::Future();
-};
 
 LocalServer::LocalServer(SessionRegistry* registry, Options options)
     : registry_(registry),
@@ -115,6 +83,9 @@ void LocalServer::Stop() {
   stop_.store(true, std::memory_order_release);
   departures_->Ring();
   thread_.join();
+  // While there is a worker for what they wait for.
+  calls_.Finish();
+  errands_.Finish();
   listener_.reset();
 }
 
@@ -181,11 +152,20 @@ void LocalServer::DropOverdue() {
 }
 
 void LocalServer::AnswerDeparted() {
-  for (const Departures::Answer& answer : departures_->Take()) {
+  for (Departures::Answer& answer : departures_->Take()) {
     auto it = clients_.find(answer.client);
-    if (it == clients_.end()) continue;
-    it->second->peer.Send(answer.reply, {});
-    it->second->departing = false;
+    if (it == clients_.end()) {
+      // It has not waited for the session that it asked for.
+      if (answer.life != nullptr) ReportHangUp(std::move(answer.life));
+      continue;
+    }
+    Client* const client = it->second.get();
+    if (answer.session != nullptr) {
+      client->session = std::move(answer.session);
+      client->life = std::move(answer.life);
+    }
+    client->peer.Send(answer.reply, std::move(answer.fds));
+    client->departing = false;
     Turn(answer.client, 0);
   }
 }
@@ -330,50 +310,41 @@ void LocalServer::ServeRequests(Client* client) {
     if (next.ok() && !*next) return;
     if (!client->lingers) client->deadline = SteadyTime::Future();
     v1::LocalReply reply;
-    std::vector<UniqueFd> fds;
     absl::Status status = next.status();
     if (status.ok() && request.kind_case() == v1::LocalRequest::kGoodbye) {
       const auto now = ServeGoodbye(request.goodbye(), client);
       if (!now.has_value()) return;
       reply.mutable_goodbye();
       status = *now;
-    } else if (status.ok() &&
-               request.kind_case() == v1::LocalRequest::kAllocate &&
-               AllocateAside(request.allocate(), client)) {
-      return;
     } else if (status.ok()) {
-      status = Serve(request, client, &reply, &fds);
+      status = Serve(request, client, &reply);
+      if (status.ok() && ServeAside(request, client)) return;
     } else {
       // There is no way back into step with a peer that sends garbage.
       client->leaving = client->refused = true;
       spdlog::warn("local: client dropped: {}", status.ToString());
     }
-    if (!status.ok()) {
-      fds.clear();
-      StatusToProto(status, reply.mutable_status());
-    }
-    client->peer.Send(reply, std::move(fds));
+    if (!status.ok()) StatusToProto(status, reply.mutable_status());
+    client->peer.Send(reply, {});
   }
 }
 
 // ---- requests
 
+// What ServeAside serves is only checked.
 absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
-                                v1::LocalReply* reply,
-                                std::vector<UniqueFd>* fds) {
+                                v1::LocalReply* reply) {
   switch (request.kind_case()) {
     case v1::LocalRequest::kHello:
-      return ServeHello(request.hello(), client, reply, fds);
+      if (client->session == nullptr) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          "[local] a control socket carries one session; open another socket.");
     case v1::LocalRequest::kStats:
       *reply->mutable_stats() =
           registry_->StatsFor(client->identity.user, request.stats());
       return absl::OkStatus();
-    case v1::LocalRequest::kAdmin: {
-      absl::StatusOr<v1::AdminReply> answer =
-          Administer(registry_, client->identity, request.admin());
-      if (answer.ok()) *reply->mutable_admin() = *std::move(answer);
-      return answer.status();
-    }
+    case v1::LocalRequest::kAdmin:
+      return absl::OkStatus();
     case v1::LocalRequest::kAllocate:
     case v1::LocalRequest::kMap:
       if (client->session == nullptr) {
@@ -381,14 +352,15 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
             "[local] blocks and segments belong to a session: hello must come "
             "first.");
       }
-      if (request.kind_case() == v1::LocalRequest::kMap) {
-        return ServeMap(request.map(), client, reply, fds);
-      }
       break;
     case v1::LocalRequest::kGoodbye:  // ServeGoodbye's
     case v1::LocalRequest::KIND_NOT_SET:
       return absl::UnimplementedError(
           "[local] this daemon does not know the request.");
+  }
+  if (request.kind_case() == v1::LocalRequest::kMap ||
+      request.allocate() >= kLargeBlock) {
+    return absl::OkStatus();
   }
   absl::StatusOr<v1::Block> block =
       client->session->AllocateBlock(request.allocate());
@@ -403,7 +375,8 @@ std::optional<absl::Status> LocalServer::ServeGoodbye(
   std::optional<absl::Status> now =
       registry_->Goodbye(request, client->identity.user,
                          [departures = departures_, id = client->id] {
-                           Departures::Answer answer{id, {}};
+                           Departures::Answer answer;
+                           answer.client = id;
                            answer.reply.mutable_goodbye();
                            departures->Add(std::move(answer));
                          });
@@ -411,78 +384,6 @@ std::optional<absl::Status> LocalServer::ServeGoodbye(
   client->departed =
       !request.keep() && client->session != nullptr && client->session->ended();
   return now;
-}
-
-bool LocalServer::AllocateAside(uint64_t bytes, Client* client) {
-  if (bytes < kLargeBlock || client->session == nullptr) return false;
-  client->departing = true;
-  errands_.Run(
-      client->identity.user.name, [departures = departures_, id = client->id,
-                                   bytes, session = client->session] {
-        absl::StatusOr<v1::Block> block = session->AllocateBlock(bytes);
-        Departures::Answer answer{id, {}};
-        if (block.ok()) {
-          *answer.reply.mutable_block() = *std::move(block);
-        } else {
-          StatusToProto(block.status(), answer.reply.mutable_status());
-        }
-        departures->Add(std::move(answer));
-      });
-  return true;
-}
-
-absl::Status LocalServer::ServeHello(const v1::HelloRequest& request,
-                                     Client* client, v1::LocalReply* reply,
-                                     std::vector<UniqueFd>* fds) {
-  if (client->session != nullptr) {
-    return absl::FailedPreconditionError(
-        "[local] a control socket carries one session; open another socket.");
-  }
-  // All that can fail for want of resources comes before Hello, which may
-  // take the session over from an earlier client.
-  absl::StatusOr<ShmChannel> channel = ShmChannel::Create();
-  if (!channel.ok()) return channel.status();
-  absl::StatusOr<UniqueFd> server_bell = Duplicate(channel->server_bell.get());
-  if (!server_bell.ok()) return server_bell.status();
-  fds->push_back(std::move(channel->submission_fd));
-  fds->push_back(std::move(channel->completion_fd));
-  fds->push_back(*std::move(server_bell));
-  fds->push_back(std::move(channel->client_bell_fd));
-
-  absl::StatusOr<SessionRegistry::Welcome> welcome =
-      registry_->Hello(request, client->identity, /*local=*/true);
-  if (!welcome.ok()) return welcome.status();
-  client->session = welcome->session;
-  client->life = std::make_shared<ConnectionLife>(registry_, client->session);
-  registry_->Connect(
-      client->session, welcome->reply.session_token(),
-      std::make_unique<ShmConnection>(
-          *std::move(channel), registry_->worker(), client->peer.socket(),
-          client->life,
-          absl::c_linear_search(request.features(), kFeatureParts)));
-  *reply->mutable_hello() = std::move(welcome->reply);
-  reply->mutable_hello()->set_inline_limit(
-      std::min<uint64_t>(reply->hello().inline_limit(), kShmInlineLimit));
-  return absl::OkStatus();
-}
-
-absl::Status LocalServer::ServeMap(uint64_t segment, Client* client,
-                                   v1::LocalReply* reply,
-                                   std::vector<UniqueFd>* fds) {
-  absl::StatusOr<MemorySegment> found = absl::InternalError("not run");
-  absl::StatusOr<UniqueFd> copy = absl::InternalError("not run");
-  // On the worker, since a session that ends there closes its descriptors:
-  // the number could by then be another file's.
-  registry_->worker()->Run([&] {
-    found = client->session->FindSegment(segment);
-    if (found.ok()) copy = Duplicate(found->fd);
-  });
-  if (!found.ok()) return found.status();
-  if (!copy.ok()) return copy.status();
-  fds->push_back(*std::move(copy));
-  reply->mutable_segment()->set_id(found->id);
-  reply->mutable_segment()->set_bytes(found->bytes);
-  return absl::OkStatus();
 }
 
 }  // namespace holdfast

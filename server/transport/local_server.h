@@ -34,6 +34,9 @@
 
 namespace holdfast {
 
+class Session;
+class Worker;
+
 class LocalServer {
  public:
   struct Options {
@@ -56,6 +59,9 @@ class LocalServer {
   LocalServer(SessionRegistry* registry, Options options);
   absl::Status Open();
 
+  // Whose pages take so long to be made that others should not wait.
+  static constexpr uint64_t kLargeBlock = uint64_t{8} << 20;
+
   // ---- the thread's
   void Loop();
   void Accept();
@@ -73,18 +79,49 @@ class LocalServer {
   // Answers those whose answers have come.
   void AnswerDeparted();
 
-  // `fds` receives descriptors to pass.
   absl::Status Serve(const v1::LocalRequest& request, Client* client,
-                     v1::LocalReply* reply, std::vector<UniqueFd>* fds);
+                     v1::LocalReply* reply);
   // No value: the answer comes later, and until then nothing else of theirs.
   std::optional<absl::Status> ServeGoodbye(const v1::GoodbyeRequest& request,
                                            Client* client);
-  // The same, for a block that takes its time.
-  bool AllocateAside(uint64_t bytes, Client* client);
-  absl::Status ServeHello(const v1::HelloRequest& request, Client* client,
-                          v1::LocalReply* reply, std::vector<UniqueFd>* fds);
-  absl::Status ServeMap(uint64_t segment, Client* client, v1::LocalReply* reply,
-                        std::vector<UniqueFd>* fds);
+  // ---- local_server_aside.cc
+  // True: another thread serves the request and adds the answer, since it takes
+  // its time (a large block) or the worker has to be asked, which may be at a
+  // long op. Until then nothing else of the client's is served.
+  bool ServeAside(const v1::LocalRequest& request, Client* client);
+  // The answer to it; any thread. `session` is the client's.
+  static absl::Status Answer(SessionRegistry* registry, const Peer& peer,
+                             Session* session,
+                             std::shared_ptr<const UniqueFd> socket,
+                             const v1::LocalRequest& request,
+                             Departures::Answer* answer);
+  static absl::Status AnswerHello(SessionRegistry* registry, const Peer& peer,
+                                  const v1::HelloRequest& request,
+                                  std::shared_ptr<const UniqueFd> socket,
+                                  Departures::Answer* answer);
+  static absl::Status AnswerMap(Worker* worker, Session* session,
+                                uint64_t segment, Departures::Answer* answer);
+
+  struct Client {
+    Client(uint64_t id, std::shared_ptr<const UniqueFd> socket)
+        : id(id), peer(std::move(socket)) {}
+
+    const uint64_t id;
+    LocalPeer peer;
+    Peer identity;
+    std::shared_ptr<Session> session;      // after Hello
+    std::shared_ptr<ConnectionLife> life;  // after Hello
+    uint32_t interest = 0;
+    bool is_ready = false;   // listed in ready_
+    bool departing = false;  // an answer is yet to come
+    bool departed = false;   // its session ended by a goodbye
+    // No more input: serve what is there, flush, drop.
+    bool leaving = false;
+    bool refused = false;  // nor is anything served
+    bool counted = false;  // in sockets_
+    bool lingers = false;  // the deadline is kLinger's
+    SteadyTime deadline = SteadyTime::Future();
+  };
 
   SessionRegistry* const registry_;
   const Options options_;
@@ -94,7 +131,8 @@ class LocalServer {
   const std::shared_ptr<Departures> departures_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
-  Errands errands_;
+  // Those of the second wait for the worker alone, and so not for memory.
+  Errands errands_, calls_;
 
   // The thread's.
   absl::flat_hash_map<uint64_t, std::unique_ptr<Client>> clients_;

@@ -50,6 +50,7 @@ _OPTIONS = {
         "int",
         "local programs connected at a time",
     ),
+    "op-seconds": ("op_seconds", "float", "an op that takes longer is stopped"),
 }
 
 
@@ -123,7 +124,7 @@ def _show(reply):
     header = ("USER", "ROLE", "SESSIONS", "RESERVED", "MEMORY", "SHARE")
     rows = [
         (
-            *(*header, "PER SESSION", "WEIGHT", "MAX SESSIONS", "IDLE"),
+            *(*header, "PER SESSION", "WEIGHT", "MAX SESSIONS", "IDLE", "OP TIME"),
             *("HANDLES", "GRAPH", "NAMES", "CONNECTIONS"),
         )
     ]
@@ -162,6 +163,7 @@ def limits_text(limits):
         f"{limits.get('weight', 1):g}",
         bound("max_sessions", lambda n: f"{n:.0f}"),
         bound("idle_seconds", lambda s: f"{s:g} s"),
+        bound("op_seconds", lambda s: f"{s:g} s"),
         *(
             bound(field, lambda n: f"{n:.0f}")
             for field in (

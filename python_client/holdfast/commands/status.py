@@ -62,7 +62,7 @@ def _own_limits(address, name):
 
 def _you(you):
     line = f"you are {you['name']}, {you['role']}"
-    titles = ("memory", "share", "per session", "weight", "max sessions", "idle")
+    titles = ("memory", "share", "per session", "weight", "max sessions", "idle", "op")
     # Those that count what a program holds are for `holdfast limits`.
     limits = zip(titles, limits_text(you["limits"])[: len(titles)], strict=True)
     shown = [f"{title} {text}" for title, text in limits if text != "-"]
