@@ -170,13 +170,15 @@ def _is_upper(UPLO):
 
 
 class _Eig(Function):
-    """A V = V diag(w), with W = V^H g_V and E_ij = w_j - w_i: g_A is the real part of
-    V^-H (diag(g_w) + (W - V^H V diag(Re W)) / conj(E) off the diagonal) V^H."""
+    """A V = V diag(w), with W = V^H g_V and E_ij = w_j - w_i:
+    g_A = V^-H (diag(g_w) + (W - V^H V diag(Re W)) / conj(E) off the diagonal) V^H,
+    of which a real A has the real part."""
 
     @staticmethod
     def forward(ctx, A):
         ctx.set_materialize_grads(False)
-        values, vectors = _ops.linalg_eig(A)
+        values, vectors = _eig(A, True)
+        ctx.real = not A.dtype.is_complex
         ctx.save_for_backward(values, vectors)
         return values, vectors
 
@@ -190,7 +192,8 @@ class _Eig(Function):
         if g_vectors is not None:
             inside = _turned(values, vectors, adjoint @ g_vectors)
             inner = inside if inner is None else inner + inside
-        return _ops.linalg_solve(adjoint, inner @ adjoint).real
+        gradient = _ops.linalg_solve(adjoint, inner @ adjoint)
+        return gradient.real if ctx.real else gradient
 
 
 def _turned(values, vectors, inside):
@@ -215,33 +218,20 @@ def _eig(A, vectors):
     return (complex_factors.eig if A.dtype.is_complex else _ops.linalg_eig)(A, vectors)
 
 
-def _records(A):
-    return A.requires_grad and _C.is_grad_enabled()
-
-
-def _real_for_gradient(A, name):
-    if A.dtype.is_complex:
-        raise NotImplementedError(
-            f"holdfast has no gradient of torch.linalg.{name} of complex matrices: use "
-            "detach(), or eigh() for Hermitian ones."
-        )
-    return A
-
-
 @accepts_out
 def eig(A):
-    """(eigenvalues, eigenvectors as columns), complex. The gradient, of real matrices,
-    wants eigenvalues that differ and a loss that no eigenvector's phase changes."""
-    if _records(A):
-        return _eig_result(*_Eig.apply(_real_for_gradient(A, "eig")))
+    """(eigenvalues, eigenvectors as columns), complex. The gradient wants eigenvalues
+    that differ and a loss that no eigenvector's phase changes."""
+    if A.requires_grad and _C.is_grad_enabled():
+        return _eig_result(*_Eig.apply(A))
     return _eig_result(*_eig(A, True))
 
 
 @accepts_out
 def eigvals(A):
     """Complex eigenvalues."""
-    if _records(A):
-        return _Eig.apply(_real_for_gradient(A, "eigvals"))[0]
+    if A.requires_grad and _C.is_grad_enabled():
+        return _Eig.apply(A)[0]
     return _eig(A, False)[0]
 
 
