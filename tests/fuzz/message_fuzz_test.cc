@@ -511,7 +511,7 @@ class Bystander {
 };
 
 int Main(int argc, char** argv) {
-  uint64_t programs = 10000, seed = 1;
+  uint64_t programs = 5000, seed = 1;
   for (int i = 1; i < argc; ++i) {
     absl::string_view text = argv[i];
     if (absl::ConsumePrefix(&text, "--programs=")) {
