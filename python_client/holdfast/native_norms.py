@@ -5,6 +5,7 @@
 
 from holdfast import _C
 from holdfast._registry import function
+from holdfast.constants import in_graph_of
 from holdfast.reductions import var
 
 _ops = _C.ops
@@ -33,7 +34,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
         mean = _ops.mean(rows, (2,))
         rstd = _ops.rsqrt(var(rows, 2, unbiased=False) + eps)
         return output, mean, rstd
-    return output, mean.detach().reshape(kept), rstd.detach().reshape(kept)
+    statistics = (x.detach().reshape(kept) for x in (mean, rstd))
+    return output, *(in_graph_of(x, weight, bias) for x in statistics)
 
 
 @function

@@ -196,3 +196,24 @@ def test_the_gradient_of_a_symmetric_matrix_is_symmetric(torch):
         again = (vectors * values.unsqueeze(-2)) @ vectors.mT
         (got,) = torch.autograd.grad((again * torch.tensor(weight)).sum(), x)
         np.testing.assert_allclose(got, (weight + weight.T) / 2, atol=1e-12)
+
+
+def test_norms_of_matrices_without_elements_are_zero(torch):
+    for shape in [(0, 0), (3, 0, 4), (3, 4, 0)]:
+        for order in (1, 2, float("inf")):
+            for keepdim in (False, True):
+                x = torch.ones(shape)
+                got = torch.linalg.matrix_norm(x, order, keepdim=keepdim)
+                want = np.zeros(shape[:-2] + (1, 1) * keepdim)
+                np.testing.assert_array_equal(got, want, strict=False)
+                assert got.shape == want.shape
+    with pytest.raises(IndexError):
+        torch.linalg.matrix_norm(torch.ones(0, 0), -1).item()
+
+
+def test_the_gradient_of_equal_singular_values_is_shared(torch):
+    x = torch.zeros(4, 4, requires_grad=True)
+    torch.linalg.matrix_norm(x, 2).backward()
+    np.testing.assert_allclose(np.abs(x.grad.numpy()).sum(), 1)
+    assert np.abs(x.grad.numpy()).max() <= 0.26
+    x.grad = None

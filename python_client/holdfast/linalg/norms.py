@@ -52,7 +52,8 @@ def _singular_norm(A, ord):
     values = svdvals(A)
     if ord == "nuc":
         return _ops.sum(values, -1)
-    return values[..., 0] if ord > 0 else values[..., -1]
+    # The gradient is shared by values that are equal.
+    return (_ops.amax if ord > 0 else _ops.amin)(values, -1)
 
 
 @accepts_out
@@ -85,6 +86,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return _C.show_as(result, "LinalgVectorNormBackward0", A)
     if isinstance(ord, str) and ord != "nuc":
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord in (1, 2, math.inf) and 0 in (A.size(row), A.size(column)):
+        return _ops.sum(_ops.abs(A), (row, column), keepdim)
     if ord in ("nuc", 2, -2):
         result = _singular_norm(movedim(A, (row, column), (-2, -1)), ord)
         if keepdim:

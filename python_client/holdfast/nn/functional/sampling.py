@@ -134,16 +134,14 @@ def _check(input, grid, mode, padding_mode):
             "[grid_sample] expected input and grid to have same dtype, but input "
             f"has {input.dtype} and grid has {grid.dtype}"
         )
-    if mode == "bicubic" and axes == 3:
-        raise RuntimeError("[grid_sample] bicubic interpolation only supports 4D input")
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """input's values at the positions in grid, which run from -1 to 1.
 
     input [N, C, H, W], grid [N, OH, OW, 2] (x, y) -> [N, C, OH, OW], or with D
-    before H and positions (x, y, z). Outside the input are "zeros", what is at
-    the "border", or the input's "reflection".
+    before H and positions (x, y, z). Modes: "bilinear", "nearest", "bicubic". Outside
+    the input are "zeros", what is at the "border", or the input's "reflection".
     """
     _check(input, grid, mode, padding_mode)
     if align_corners is None:
