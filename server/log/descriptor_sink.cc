@@ -46,9 +46,9 @@ bool DescriptorSink::Write(const spdlog::memory_buf_t& line) {
 
 void DescriptorSink::sink_it_(const spdlog::details::log_msg& msg) {
   if (lost_ > 0) {
-    const std::string text = absl::StrCat(
-        "the log was not read, or not written, in time: ", lost_,
-        lost_ == 1 ? " line is lost" : " lines are lost");
+    const std::string text =
+        absl::StrCat("the log was not read, or not written, in time: ", lost_,
+                     lost_ == 1 ? " line is lost" : " lines are lost");
     spdlog::details::log_msg told("holdfastd", spdlog::level::warn, text);
     spdlog::memory_buf_t line;
     formatter_->format(told, line);
