@@ -12,7 +12,7 @@ import pytest
 from programs import start_client, wait_until
 
 import holdfast
-from holdfast.errors import SessionError
+from holdfast.errors import HoldfastError
 
 # Minutes of work on a few bytes of memory.
 LONG = 2**37
@@ -100,7 +100,7 @@ def test_an_op_ends_when_its_time_is_over(start):
             command(daemon, "limits", "--default", "--op-seconds", "0")
             result = op(holdfast)
             command(daemon, "limits", "--default", "--op-seconds", "0.2")
-            with pytest.raises(SessionError, match="may take at most 0.2 s") as raised:
+            with pytest.raises(HoldfastError, match="may take at most 0.2 s") as raised:
                 result.sum().item()
             assert "op_seconds" in str(raised.value), name
             assert holdfast.arange(5).sum().item() == 10, name
@@ -114,35 +114,33 @@ def test_by_estimate(start, transport):
     with holdfast.connect(daemon.address(transport)):
         few = holdfast.ones(1).expand(2**26).sum()
         assert few.item() == 2**26
-        with pytest.raises(SessionError, match=r"at most 1 s \(the limit op_seconds\)"):
+        with pytest.raises(HoldfastError, match=r"at most 1 s \(the limit op_seconds\)"):
             holdfast.ones(1).expand(2**28).sum().item()
         assert holdfast.arange(5).sum().item() == 10
     daemon.stop()
 
 
-def test_what_an_op_left_half_written_is_not_read_as_if_it_were_whole(start, transport):
+def test_what_an_op_left_half_written_is_not_read_as_if_it_were_whole(start):
     daemon = start()
-    with holdfast.connect(daemon.address(transport)):
-        x = holdfast.rand(30_000_000)
-        y = holdfast.rand(3)
-        x.polygamma_(7)
+    with holdfast.connect(daemon.listen):
+        x = holdfast.zeros(3)
+        index = holdfast.zeros(1, dtype=holdfast.int64).expand(LONG)
+        x.scatter_add_(0, index, holdfast.ones(1).expand(LONG))
         command(daemon, "limits", "--default", "--op-seconds", "0.1")
-        z = x + 1
-        for tensor in (z, x):
-            with pytest.raises(SessionError, match="partly written"):
-                tensor.sum().item()
-        assert y.sum().item() < 3
+        y = x + 1
+        with pytest.raises(HoldfastError, match="partly written"):
+            y.sum().item()
         command(daemon, "limits", "--default", "--op-seconds", "0")
-        assert x.fill_(1).sum().item() == 30_000_000
+        assert x.fill_(1).sum().item() == 3
     daemon.stop()
 
 
 def test_a_backward_of_many_ops_is_no_long_op(start):
     daemon = start()
     with holdfast.connect("unix:" + daemon.socket):
-        x = holdfast.ones(2**22, requires_grad=True)
+        x = holdfast.ones(2**21, requires_grad=True)
         y = x
-        for _ in range(200):
+        for _ in range(100):
             y = y.sin()
         y = y.sum()
         holdfast.synchronize()
@@ -205,18 +203,16 @@ def test_others_are_answered_meanwhile(start, transport):
     for _ in range(3):
         # Its ops would wait; to be there takes none.
         holdfast.connect(address, default=False).close()
-    holdfast.connect(address, session="other", attach=True)
-    assert list(holdfast.kept()) == ["w"]
-    holdfast.detach()
-    names = {s["name"] for s in daemon.stats()["sessions"]}
-    assert names == {"", "other"}
-    command(daemon, "end", "other")
+    other = holdfast.connect(address, session="other", attach=True, default=False)
+    assert {s["name"] for s in daemon.stats()["sessions"]} == {"", "other"}
+    command(daemon, "end", "other", "--force")
     (running,) = daemon.stats()["sessions"]
+    assert running["connected"] and not running["name"]
     assert client.poll() is None
     with holdfast.connect(address):
         mine = holdfast.arange(5).sum()
         client.kill()
         assert mine.item() == 10
     client.wait(60)
+    other.close()
     daemon.stop()
-    assert running["connected"]
