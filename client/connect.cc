@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection.h"
@@ -25,6 +28,28 @@
 namespace holdfast::client {
 namespace {
 
+constexpr char kRunAheadVariable[] = "HOLDFAST_RUN_AHEAD_SECONDS";
+constexpr double kRunAheadSeconds = 2;
+
+// ConnectOptions.run_ahead_seconds, as it is meant.
+absl::StatusOr<double> FindRunAhead(const ConnectOptions& options) {
+  double seconds = kRunAheadSeconds;
+  std::string source = "run_ahead";
+  const char* variable = std::getenv(kRunAheadVariable);
+  bool ok = true;
+  if (options.run_ahead_seconds.has_value()) {
+    seconds = *options.run_ahead_seconds;
+  } else if (variable != nullptr && *variable != '\0') {
+    source = absl::StrCat(kRunAheadVariable, "=", variable);
+    ok = absl::SimpleAtod(variable, &seconds);
+  }
+  if (ok && seconds > 0) return seconds;  // false for NaN
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[connect] the seconds that a program may be ahead of the daemon must be "
+      "a number above 0; \"inf\": no bound. Got ",
+      source, ok ? absl::StrCat(" of ", seconds) : "", "."));
+}
+
 absl::StatusOr<std::shared_ptr<Session>> OpenLocal(
     const ConnectOptions& options, std::unique_ptr<LocalSocket> socket,
     const std::string& path, std::shared_ptr<PrivateDaemon> daemon) {
@@ -33,7 +58,8 @@ absl::StatusOr<std::shared_ptr<Session>> OpenLocal(
       std::move(socket), MakeHello(options), address, options.timeout_seconds);
   if (!connection.ok()) return connection.status();
   return SessionCore::Create(*std::move(connection), address, std::move(daemon),
-                             options.timeout_seconds);
+                             options.timeout_seconds,
+                             *options.run_ahead_seconds);
 }
 
 // A private daemon is outside of the service's limits and shares: nobody gets
@@ -56,6 +82,7 @@ void SayServiceIsPassedOver() {
              stderr);
 }
 
+// REQUIRES: options.run_ahead_seconds is there.
 absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
     const ConnectOptions& options) {
   absl::StatusOr<Target> target = ParseAddress(options.address);
@@ -72,7 +99,8 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectOnce(
       if (!connection.ok()) return connection.status();
       RememberCredentials(target->where, options.credentials);
       return SessionCore::Create(*std::move(connection), target->where, nullptr,
-                                 options.timeout_seconds);
+                                 options.timeout_seconds,
+                                 *options.run_ahead_seconds);
     }
     case Target::kSocket: {
       absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
@@ -131,7 +159,11 @@ bool MayPass(const ConnectOptions& options, const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Session>> Session::Connect(
-    const ConnectOptions& options) {
+    const ConnectOptions& wanted) {
+  const absl::StatusOr<double> run_ahead = FindRunAhead(wanted);
+  if (!run_ahead.ok()) return run_ahead.status();
+  ConnectOptions options = wanted;
+  options.run_ahead_seconds = *run_ahead;
   constexpr absl::Duration kRetry = absl::Milliseconds(200);
   const SteadyTime deadline =
       SteadyNow() + absl::Seconds(options.timeout_seconds);

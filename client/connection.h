@@ -96,6 +96,12 @@ class Connection {
   // `memory_of`: StatsRequest's.
   virtual absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) = 0;
   virtual absl::Status Goodbye(Parting parting) = 0;
+  // CancelRequest: overtakes what Send took. One attempt, of seconds at most:
+  // Unavailable where the connection is cut, and made again.
+  virtual absl::Status Cancel(uint64_t /*through*/,
+                              const std::string& /*where*/) {
+    return absl::UnimplementedError("[cancel] this transport cannot.");
+  }
 
   // For what is said of a connection that broke.
   SessionPlace* place() { return &place_; }

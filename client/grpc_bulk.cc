@@ -23,6 +23,8 @@ constexpr uint64_t kInlineBytes = 256 << 10;
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 // How long an ending program tries to tell a daemon that it cannot reach.
 constexpr absl::Duration kGoodbyePatience = absl::Seconds(2);
+// One attempt to cancel, for somebody who waits in front of it.
+constexpr absl::Duration kCancelPatience = absl::Seconds(2);
 
 absl::Status NoSharedMemory() {
   return absl::UnimplementedError(
@@ -163,6 +165,26 @@ absl::StatusOr<wire::StatsReply> GrpcConnection::Stats(uint64_t memory_of) {
   });
   if (!status.ok()) return status;
   return reply;
+}
+
+absl::Status GrpcConnection::Cancel(uint64_t through,
+                                    const std::string& where) {
+  const GrpcUse use;
+  grpc::ClientContext context;
+  Authorize(&context);
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCancelPatience));
+  wire::CancelRequest request;
+  request.set_session_token(hello_.session_token());
+  request.set_through(through);
+  request.set_where(where);
+  wire::CancelReply reply;
+  const grpc::Status status = stub()->Cancel(&context, request, &reply);
+  if (status.ok()) return absl::OkStatus();
+  // Said twice it means the same, so that any cut is reason to say it again.
+  if (IsCut(status.error_code())) {
+    return absl::UnavailableError(status.error_message());
+  }
+  return FromGrpc(status);
 }
 
 absl::Status GrpcConnection::Goodbye(Parting parting) {

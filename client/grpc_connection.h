@@ -60,6 +60,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place) override;
   absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
   absl::Status Goodbye(Parting parting) override;
+  absl::Status Cancel(uint64_t through, const std::string& where) override;
 
  private:
   struct Stream;

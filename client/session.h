@@ -54,6 +54,9 @@ struct ConnectOptions {
   // Of the session whose program started this worker (HelloRequest).
   std::string parent_token;
   Credentials credentials;  // over gRPC; see FindCredentials
+  // How many seconds of device time a program may be ahead of the daemon before
+  // an op waits; infinite: no bound. None: HOLDFAST_RUN_AHEAD_SECONDS, else 2.
+  std::optional<double> run_ahead_seconds;
   std::string client = "holdfast-cpp";
   // The daemon's binary, for a private daemon; tried after HOLDFAST_DAEMON and
   // before the folders next to this library and PATH.
@@ -240,6 +243,20 @@ class Session : public std::enable_shared_from_this<Session> {
   // that look at sizes do it themselves, without the chance to interrupt.
   virtual absl::Status Settle(const Tensor& tensor,
                               const std::function<bool()>& interrupted) = 0;
+  // Calls back everything submitted so far that the daemon has not done. It is
+  // dropped in its order: results fail with Cancelled ("cancelled at" `where`),
+  // what would have been written in place stays as it is. Ops submitted after
+  // this call are not touched. Waits until that is done, over a cut, too;
+  // returns how many commands were dropped. Unimplemented: an older daemon.
+  virtual absl::StatusOr<uint64_t> Cancel(
+      const std::string& where, const std::function<bool()>& interrupted) = 0;
+  // More than ConnectOptions.run_ahead_seconds are submitted and not done. The
+  // next op would wait.
+  bool too_far_ahead() const {
+    return too_far_ahead_.load(std::memory_order_relaxed);
+  }
+  // Waits until that is not so. Any thread.
+  virtual absl::Status AwaitRoom(const std::function<bool()>& interrupted) = 0;
   // Everything sent so far is done.
   virtual absl::Status Synchronize(
       const std::function<bool()>& interrupted) = 0;
@@ -381,6 +398,9 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual void NoteNotInherited(absl::Status reason) = 0;
   // Number of the last op appended; ties errors to the caller's source lines.
   virtual uint64_t last_op_sequence() const = 0;
+
+ protected:
+  std::atomic<bool> too_far_ahead_{false};
 
  private:
   friend class TensorState;

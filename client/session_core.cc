@@ -52,10 +52,11 @@ void ProcessEnds() { process_ends.store(true); }
 
 absl::StatusOr<std::shared_ptr<Session>> SessionCore::Create(
     std::unique_ptr<Connection> connection, std::string address,
-    std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds) {
+    std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds,
+    double run_ahead_seconds) {
   std::shared_ptr<SessionCore> session(
       new SessionCore(std::move(connection), std::move(address),
-                      std::move(daemon), timeout_seconds));
+                      std::move(daemon), timeout_seconds, run_ahead_seconds));
   absl::Status status = session->ReadOpTable();
   if (!status.ok()) return status;
   SessionCore* core = session.get();
@@ -66,7 +67,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionCore::Create(
 SessionCore::SessionCore(std::unique_ptr<Connection> connection,
                          std::string address,
                          std::shared_ptr<PrivateDaemon> daemon,
-                         double timeout_seconds)
+                         double timeout_seconds, double run_ahead_seconds)
     : connection_(std::move(connection)),
       daemon_(std::move(daemon)),
       hello_(connection_->hello()),
@@ -77,7 +78,11 @@ SessionCore::SessionCore(std::unique_ptr<Connection> connection,
       fork_generation_(ForkGeneration()),
       parts_(absl::c_linear_search(hello_.features(), kFeatureParts)),
       order_(absl::c_linear_search(hello_.features(), kFeatureOrder)),
+      cancels_(absl::c_linear_search(hello_.features(), kFeatureCancel)),
+      cost_kinds_(CostKinds()),
+      run_ahead_(run_ahead_seconds, &too_far_ahead_),
       next_handle_(std::max<uint64_t>(1, hello_.next_handle())) {
+  if (!cancels_) run_ahead_.Disable();
   releases_.reserve(kMaxPendingReleases);
   for (const wire::KeptTensor& kept : hello_.kept()) {
     absl::StatusOr<TensorSpec> spec = SpecFromProto(kept.spec());

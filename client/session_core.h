@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,9 @@
 #include "client/export_hold.h"
 #include "client/fork_guard.h"
 #include "client/numerics.h"
+#include "client/op_cost.h"
 #include "client/private_daemon.h"
+#include "client/run_ahead.h"
 #include "client/session.h"
 #include "proto/profile_clock.h"
 #include "proto/steady_time.h"
@@ -51,7 +54,8 @@ class SessionCore final : public Session {
   // null. Fails where the server's op table cannot be understood.
   static absl::StatusOr<std::shared_ptr<Session>> Create(
       std::unique_ptr<Connection> connection, std::string address,
-      std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds);
+      std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds,
+      double run_ahead_seconds = std::numeric_limits<double>::infinity());
   ~SessionCore() override;
 
   absl::Status Apply(const Attrs& attrs, absl::Span<const Tensor> inputs,
@@ -110,6 +114,10 @@ class SessionCore final : public Session {
   absl::Status Settle(const Tensor& tensor,
                       const std::function<bool()>& interrupted) override;
   absl::Status Synchronize(const std::function<bool()>& interrupted) override;
+  absl::StatusOr<uint64_t> Cancel(
+      const std::string& where,
+      const std::function<bool()>& interrupted) override;
+  absl::Status AwaitRoom(const std::function<bool()>& interrupted) override;
 
   absl::StatusOr<std::string> Share(
       const Tensor& tensor, bool hold,
@@ -196,6 +204,7 @@ class SessionCore final : public Session {
     bool names = false;          // a NameReply's bytes
     bool export_memory = false;  // an ExportedMemory's bytes
     bool complete = false;   // with `spec_only`: when the elements are there
+    bool progress = false;   // with `barrier`: Read.progress
     bool abandoned = false;  // with `names`: its wait was interrupted
     TensorSpec spec;
     std::unique_ptr<ExportHold> hold;  // a placed read of the tensor itself
@@ -211,7 +220,8 @@ class SessionCore final : public Session {
   };
 
   SessionCore(std::unique_ptr<Connection> connection, std::string address,
-              std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds);
+              std::shared_ptr<PrivateDaemon> daemon, double timeout_seconds,
+              double run_ahead_seconds);
 
   // Learns the server's op ids.
   absl::Status ReadOpTable();
@@ -439,6 +449,23 @@ class SessionCore final : public Session {
   void FollowIntegers(const Attrs& attrs, absl::Span<const Tensor> inputs,
                       const Tensor& made) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // ---- session_cancel.cc
+  // Puts a progress read into the stream; its number.
+  uint64_t SendProbe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts a command; now and then a probe follows it.
+  void CountCost(uint64_t cost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (run_ahead_.Add(cost)) SendProbe();
+  }
+  // A read is the answer to a probe.
+  static bool IsProbe(uint64_t read) { return read >= kFirstProbe; }
+  void TakeProbe(const wire::ReadResult& result);
+  // What any answer to a barrier may tell.
+  void NoteDropped(const wire::ReadResult& result);
+  // A wait was ended. By the user for the second time, the daemon still being
+  // at what was submitted before the first: cancels. `interrupts`: g_interrupts
+  // when the wait began.
+  void NoteInterrupt(uint64_t interrupts);
+
   // ---- session_reads.cc
   // One turn of a waiting thread: takes in events, or lets another do it.
   void WaitForEvents(std::unique_lock<std::mutex>* reads_lock);
@@ -470,6 +497,15 @@ class SessionCore final : public Session {
   std::vector<bool> saves_nothing_;  // by OpId: HelloReply.saves_nothing
   // By OpId, from HelloReply.saves; empty: the daemon saves itself.
   std::vector<wire::OpSaves> saves_;
+  static constexpr uint64_t kFirstProbe = uint64_t{1} << 63;
+  const bool cancels_;  // the daemon has kFeatureCancel
+  const CostKind* const cost_kinds_;
+  RunAhead run_ahead_;
+  // Of recorded ops since the last backward: what the next one is estimated by.
+  uint64_t recorded_cost_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t cancelled_ ABSL_GUARDED_BY(mutex_) = 0;  // ReadResult.cancelled
+  // Behind what was submitted before the latest Ctrl-C; 0: there was none.
+  std::atomic<uint64_t> interrupt_probe_{0};
   // Gradients that were not made, as a read has told: ReadResult.lost.
   absl::flat_hash_set<uint64_t> lost_ ABSL_GUARDED_BY(mutex_);
 

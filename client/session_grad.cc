@@ -370,6 +370,8 @@ absl::Status SessionCore::SendBackward(const BackwardPlan& plan) {
   CountOp();
   Note(ProfiledKind::kBackward, op_sequence_.load(std::memory_order_relaxed),
        plan.begin_ns);
+  // Two products for each one of the forward pass.
+  CountCost(kLeastCost + 2 * std::exchange(recorded_cost_, 0));
   return absl::OkStatus();
 }
 
@@ -396,6 +398,9 @@ absl::Status SessionCore::Backward(absl::Span<const Tensor> roots,
                                    absl::Span<const Tensor> inputs,
                                    const BackwardOptions& options) {
   if (!usable()) return Unusable();
+  if (absl::Status room = AwaitRoom(options.interrupted); !room.ok()) {
+    return room;
+  }
   for (const Tensor& input : inputs) {
     absl::Status status = CheckOwner("backward", input);
     if (!status.ok()) return status;
@@ -483,6 +488,9 @@ absl::StatusOr<std::vector<Tensor>> SessionCore::Grad(
     absl::Span<const Tensor> inputs, const BackwardOptions& options,
     bool allow_unused) {
   if (!usable()) return Unusable();
+  if (absl::Status room = AwaitRoom(options.interrupted); !room.ok()) {
+    return room;
+  }
   if (inputs.empty()) {
     return absl::InvalidArgumentError(
         "[grad] there must be a tensor to differentiate with respect to. Got "

@@ -8,6 +8,8 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "client/export_hold.h"
+#include "client/interrupt.h"
+#include "client/op_cost.h"
 #include "client/session_core.h"
 #include "ops/infer.h"
 #include "ops/infer_rule.h"
@@ -56,6 +58,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
                                 RandomStream* random,
                                 const std::shared_ptr<UserCode>* unpack) {
   if (ABSL_PREDICT_FALSE(!usable())) return Unusable();
+  if (ABSL_PREDICT_FALSE(too_far_ahead())) {
+    absl::Status room = AwaitRoom([] { return InterruptPending(false); });
+    if (!room.ok()) return room;
+  }
   const int64_t begin_ns = ProfileBegin();
   const OpSchema& schema = attrs.schema();
   if (absl::Status few = CheckCount(schema.name, inputs.size());
@@ -126,6 +132,10 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     absl::Status known = KnowsRandomState();
     if (!known.ok()) return known;
   }
+  const uint64_t cost = CostOf(cost_kinds_[static_cast<int>(schema.id)], specs,
+                               inplace            ? specs[0]
+                               : inferred.empty() ? nullptr
+                                                  : &inferred[0].spec);
   absl::InlinedVector<Tensor, 2> made;
   std::shared_ptr<Session> self =
       !inputs.empty() && inputs[0] ? inputs[0]->session() : Self();
@@ -185,6 +195,8 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     CountOp();
     Note(ProfiledKind::kOp, op_sequence_.load(std::memory_order_relaxed),
          begin_ns, static_cast<int16_t>(schema.id), inplace);
+    if (needs_grad) recorded_cost_ += cost;
+    CountCost(cost);
     if (!inplace) {
       for (size_t i = 0; i < inferred.size(); ++i) {
         RefPtr<StorageState> storage;

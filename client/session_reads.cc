@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/fork_guard.h"
+#include "client/interrupt.h"
 #include "client/session_core.h"
 #include "client/wire_spec.h"
 #include "ops/op_id.h"
@@ -63,6 +64,7 @@ absl::StatusOr<uint64_t> SessionCore::SendRead(
   message->set_hold(read->held_share);
   message->set_export_memory(read->export_memory);
   message->set_complete(read->complete);
+  message->set_progress(read->progress);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(reads_mutex_);
@@ -139,6 +141,7 @@ absl::StatusOr<ReadValue> SessionCore::WaitRead(
 absl::StatusOr<ReadValue> SessionCore::FinishRead(
     uint64_t id, const std::function<bool()>& interrupted) {
   if (ForkGeneration() != fork_generation_) return Unusable();
+  const uint64_t interrupts = g_interrupts.load();
   std::unique_ptr<PendingRead> taken;  // dropped after the lock
   absl::Status failure;
   {
@@ -167,16 +170,18 @@ absl::StatusOr<ReadValue> SessionCore::FinishRead(
     const auto mine = reads_.find(id);
     if (!failure.ok() && mine->second->names) {
       mine->second->abandoned = true;  // its answer may bring handles
+      lock.unlock();
+      NoteInterrupt(interrupts);
       return failure;
     }
     taken = std::move(mine->second);
     reads_.erase(mine);
   }
-  if (!failure.ok()) return failure;
-  if (taken->result.lost_size() != 0) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    lost_.insert(taken->result.lost().begin(), taken->result.lost().end());
+  if (!failure.ok()) {
+    NoteInterrupt(interrupts);
+    return failure;
   }
+  NoteDropped(taken->result);
   ReadValue value;
   failure = FillValue(*taken, &value);
   if (!failure.ok()) return failure;
@@ -279,6 +284,8 @@ void SessionCore::HandleEvent(wire::Event event) {
     std::lock_guard<std::mutex> lock(reads_mutex_);
     calls_.push_back(std::move(*event.mutable_call()));
     read_done_.notify_all();
+  } else if (event.has_read() && IsProbe(event.read().id())) {
+    TakeProbe(event.read());
   } else if (event.has_read()) {
     std::unique_lock<std::mutex> lock(reads_mutex_);
     const auto found = reads_.find(event.read().id());
@@ -292,6 +299,8 @@ void SessionCore::HandleEvent(wire::Event event) {
       if (event.read().download() != 0) {
         connection_->Discard(event.read().download());
       }
+      lock.unlock();
+      NoteDropped(event.read());
       return;
     }
     found->second->result = std::move(*event.mutable_read());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/interrupt.h"
 #include "client/session_core.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
@@ -269,9 +270,13 @@ absl::StatusOr<wire::BackwardCall> SessionCore::NextCall(
   while (calls_.empty()) {
     if (ended_.load(std::memory_order_acquire)) return Unusable();
     WaitForEvents(&lock);
-    if (!calls_.empty() || interrupted == nullptr || *stop) continue;
+    if (!calls_.empty() || interrupted == nullptr) continue;
     lock.unlock();
-    *stop = interrupted();
+    const uint64_t interrupts = g_interrupts.load();
+    if (interrupted()) {
+      *stop = true;
+      NoteInterrupt(interrupts);
+    }
     lock.lock();
   }
   wire::BackwardCall call = std::move(calls_.front());

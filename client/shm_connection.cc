@@ -400,6 +400,14 @@ absl::Status ShmConnection::Goodbye(Parting parting) {
   return status;
 }
 
+absl::Status ShmConnection::Cancel(uint64_t through, const std::string& where) {
+  wire::LocalRequest request;
+  request.mutable_cancel()->set_session_token(hello_.session_token());
+  request.mutable_cancel()->set_through(through);
+  request.mutable_cancel()->set_where(where);
+  return socket_->Call(request, Deadline()).status();
+}
+
 void ShmConnection::LetGo() {
   arena_.Detach();
   shutdown(socket_->fd(), SHUT_RDWR);

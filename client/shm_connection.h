@@ -51,6 +51,7 @@ class ShmConnection final : public Connection {
   void TrimMappings() override { arena_.Trim(); }
   absl::StatusOr<wire::StatsReply> Stats(uint64_t memory_of) override;
   absl::Status Goodbye(Parting parting) override;
+  absl::Status Cancel(uint64_t through, const std::string& where) override;
 
  private:
   // Order on the wire.

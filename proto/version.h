@@ -20,6 +20,7 @@ inline constexpr char kFeatureShare[] = "share";
 inline constexpr char kFeaturePack[] = "pack";
 inline constexpr char kFeaturePublish[] = "publish";
 inline constexpr char kFeaturePlace[] = "place";
+inline constexpr char kFeatureCancel[] = "cancel";
 // HelloReply.features and HelloRequest.features.
 inline constexpr char kFeatureParts[] = "parts";
 inline constexpr char kFeatureOrder[] = "order";

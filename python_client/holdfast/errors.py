@@ -53,6 +53,11 @@ class DaemonTimeoutError(DaemonUnavailableError, TimeoutError):
     """The daemon did not answer in time."""
 
 
+class CancelledError(HoldfastError, RuntimeError):
+    """The op was called back before it ran: by cancel(), `%holdfast stop` or a
+    second Ctrl-C. The text says where."""
+
+
 class SessionError(HoldfastError, RuntimeError):
     """The session cannot do that: closed, of another process, taken over."""
 

@@ -4,7 +4,8 @@
 """In notebooks: `%load_ext holdfast`, then `%holdfast` shows where the tensors live.
 
 `%holdfast ADDRESS` connects to a daemon there, `%holdfast` alone shows the session:
-address, device, memory and what waits to be executed. From then on tensors and
+address, device, memory and what waits to be executed. `%holdfast stop` calls back
+what waits (see holdfast.cancel()). From then on tensors and
 sessions show more than their text.
 """
 
@@ -67,8 +68,14 @@ def table(facts):
 
 
 def holdfast(line):
-    """%holdfast: shows the session. %holdfast ADDRESS: connects to a daemon."""
+    """%holdfast: shows the session. %holdfast ADDRESS: connects to a daemon.
+    %holdfast stop: cancels what was submitted and is not done."""
     try:
+        if line.strip() == "stop":
+            session = _C.current_session()
+            count = 0 if session is None else session.cancel("%holdfast stop")
+            print(f"holdfast: {count} ops are cancelled")
+            return None
         if line.strip():
             sessions.connect(line.strip())
         return Status(_C.default_session())

@@ -22,6 +22,7 @@ def connect(
     grace=None,
     timeout=10.0,
     reconnect_timeout=None,
+    run_ahead=None,
     default=True,
     token=None,
     ca=None,
@@ -56,6 +57,9 @@ def connect(
     reconnect_timeout
               seconds to try again after a cut, over gRPC. None: as long as the
               session stays on the daemon, which is its grace period.
+    run_ahead seconds of device time that the program may be ahead of the daemon:
+              beyond that an op waits until some are done. math.inf: no bound.
+              None: HOLDFAST_RUN_AHEAD_SECONDS, else 2.
     default   whether new tensors are made in this session.
 
     Over gRPC a daemon may ask who you are, and you may ask it:
@@ -86,6 +90,7 @@ def connect(
         None if reconnect_timeout is None else float(reconnect_timeout),
         default,
         _credentials(token, ca, certificate, key, allow_plaintext_token),
+        None if run_ahead is None else float(run_ahead),
     )
 
 
@@ -132,6 +137,23 @@ def synchronize():
     session = _C.current_session()
     if session is not None:
         session.synchronize()
+
+
+@function
+def cancel():
+    """Calls back every op submitted so far that the daemon has not done.
+
+    They are dropped in their order: to read what they would have made is a
+    CancelledError that names the line of this call, and the op's where it is known.
+    What they would have written in place stays as it is, a backward and an
+    optimizer's step are done whole or not at all. Ops submitted afterwards are not
+    touched. Returns how many ops were dropped, once they are.
+
+    It is the same as a second Ctrl-C while the daemon is still at what was
+    submitted before the first, and as `%holdfast stop` in a notebook.
+    """
+    session = _C.current_session()
+    return 0 if session is None else session.cancel()
 
 
 # Behind the name under which something was kept that is more than tensors.

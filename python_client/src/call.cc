@@ -69,6 +69,24 @@ const OpSchema& SchemaOf(OpId id) {
   return table[static_cast<int>(id)];
 }
 
+namespace {
+
+// Waits while the program is too far ahead of the daemon; other threads go on.
+// False: Python's error is set.
+bool AwaitRoom(Session* session) {
+  if (!session->too_far_ahead()) return true;
+  const std::shared_ptr<Session> held = session->shared_from_this();
+  absl::Status status;
+  {
+    ScopedGilRelease unlocked;
+    status = held->AwaitRoom(Interrupted);
+  }
+  if (!status.ok()) RaiseStatus(status);
+  return status.ok();
+}
+
+}  // namespace
+
 bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
            absl::Span<Tensor> outputs, client::RandomStream* random) {
   if (ABSL_PREDICT_FALSE(HasOtherDefault()) && !g_in_default) {
@@ -96,10 +114,11 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
   Session* session = SessionFor(inputs);
   if (session == nullptr) return false;
   absl::Status status;
-  if (ABSL_PREDICT_FALSE(Waits(inputs))) {
+  if (ABSL_PREDICT_FALSE(Waits(inputs) || session->too_far_ahead())) {
     // The copies outlive whatever other threads do to the Python objects
     // meanwhile.
     const absl::InlinedVector<Tensor, 4> held(inputs.begin(), inputs.end());
+    if (!AwaitRoom(session)) return false;
     for (const Tensor& input : held) {
       if (input && !Settle(input)) return false;
     }

@@ -27,6 +27,7 @@ enum ErrorClass {
   kSessionError,
   kNotFound,
   kInternal,
+  kCancelledError,
   kNumErrorClasses
 };
 constexpr const char* kNames[kNumErrorClasses] = {
@@ -41,6 +42,7 @@ constexpr const char* kNames[kNumErrorClasses] = {
     "SessionError",
     "NotFoundError",
     "InternalError",
+    "CancelledError",
 };
 PyObject* g_classes[kNumErrorClasses];
 
@@ -108,6 +110,10 @@ PyObject* RaiseStatus(const absl::Status& status) {
   PyObject* type = ClassOf(status.code());
   std::string message(status.message());
   const client::OpFailure failure = client::OpFailureOf(status);
+  // The op was called back; else it is a wait that Ctrl-C ended.
+  if (!failure.op.empty() && absl::IsCancelled(status)) {
+    type = g_classes[kCancelledError];
+  }
   // The session is well: it is the op that must not be called so.
   if (!failure.op.empty() && type == g_classes[kSessionError]) {
     type = g_classes[kOpError];

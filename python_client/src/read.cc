@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "client/interrupt.h"
 #include "python_client/src/array_mirror.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/tensor_type.h"
@@ -78,7 +79,18 @@ PyObject* ListLevel(const TensorSpec& spec, size_t dim, const char** data) {
 
 bool Interrupted() {
   const PyGILState_STATE state = PyGILState_Ensure();
+  // A wait that goes on after a first Ctrl-C looks again.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
   const bool raised = PyErr_CheckSignals() != 0;
+  if (raised && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) {
+    ++client::g_interrupts;
+  }
+  if (!raised || PyErr_Occurred() == nullptr) {
+    PyErr_Restore(type, value, traceback);
+  } else {
+    const PyRef old_type(type), old_value(value), old_traceback(traceback);
+  }
   PyGILState_Release(state);
   return raised;
 }
@@ -99,7 +111,10 @@ bool InterruptPending(bool locked) {
   const PyGILState_STATE state =
       released ? PyGILState_Ensure() : PyGILState_LOCKED;
   const bool pending = PyOS_InterruptOccurred() != 0;
-  if (pending) PyErr_SetInterrupt();  // the handler's turn comes later
+  if (pending) {
+    ++client::g_interrupts;
+    PyErr_SetInterrupt();  // the handler's turn comes later
+  }
   if (released) PyGILState_Release(state);
   return pending;
 }

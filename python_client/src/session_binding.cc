@@ -19,6 +19,7 @@
 #include "python_client/src/profile_binding.h"
 #include "python_client/src/random_stream_type.h"
 #include "python_client/src/read.h"
+#include "python_client/src/source_lines.h"
 #include "python_client/src/tensor_type.h"
 #include "python_client/src/version.h"
 
@@ -79,6 +80,24 @@ PyObject* SessionSynchronize(PyObject* self, PyObject*) {
     status = SessionOf(self).Synchronize(Interrupted);
   }
   return FromStatus(status);
+}
+
+// (where=None)
+PyObject* SessionCancel(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"where", nullptr};
+  const char* where = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|z",
+                                   const_cast<char**>(keywords), &where)) {
+    return nullptr;
+  }
+  const std::string place = where != nullptr ? where : CallersLine();
+  absl::StatusOr<uint64_t> dropped;
+  {
+    ScopedGilRelease unlocked;
+    dropped = SessionOf(self).Cancel(place, Interrupted);
+  }
+  if (!dropped.ok()) return RaiseStatus(dropped.status());
+  return PyLong_FromUnsignedLongLong(*dropped);
 }
 
 PyObject* SessionSeed(PyObject* self, PyObject* args) {
@@ -311,6 +330,10 @@ PyMethodDef g_methods[] = {
      "Leaves the session; with keep it stays on the daemon for attach."},
     {"synchronize", SessionSynchronize, METH_NOARGS,
      "Waits until everything submitted so far is done."},
+    {"cancel", AsPyCFunction(SessionCancel), METH_VARARGS | METH_KEYWORDS,
+     "cancel($self, /, where=None)\n--\n\n"
+     "Calls back everything submitted that the daemon has not done. See "
+     "holdfast.cancel()."},
     {"manual_seed", SessionSeed, METH_VARARGS,
      "manual_seed($self, seed, offset=0, /)\n--\n\n"
      "Seeds the random stream; with an offset, goes on from there."},
@@ -402,7 +425,7 @@ std::shared_ptr<Session> Adopt(const ConnectOptions& options) {
 
 // (address, session name, attach, attach if nobody uses it, grace seconds or
 // None, timeout seconds, seconds to reconnect or None, default, credentials as
-// ReadCredentials takes them)
+// ReadCredentials takes them, seconds ahead or None)
 PyObject* ConnectFunction(PyObject*, PyObject* args) {
   const char* address = "";
   const char* name = "";
@@ -410,10 +433,11 @@ PyObject* ConnectFunction(PyObject*, PyObject* args) {
   int attach_if_away = 0;
   int make_default = 1;
   PyObject *grace = nullptr, *reconnect = nullptr, *credentials = nullptr;
+  PyObject* run_ahead = Py_None;
   ConnectOptions options;
-  if (!PyArg_ParseTuple(args, "ssppOdOp|O", &address, &name, &attach,
+  if (!PyArg_ParseTuple(args, "ssppOdOp|OO", &address, &name, &attach,
                         &attach_if_away, &grace, &options.timeout_seconds,
-                        &reconnect, &make_default, &credentials) ||
+                        &reconnect, &make_default, &credentials, &run_ahead) ||
       (credentials != nullptr &&
        !ReadCredentials(credentials, &options.credentials))) {
     return nullptr;
@@ -422,6 +446,9 @@ PyObject* ConnectFunction(PyObject*, PyObject* args) {
   if (grace != Py_None) options.grace_seconds = PyFloat_AsDouble(grace);
   if (reconnect != Py_None) {
     options.reconnect_seconds = PyFloat_AsDouble(reconnect);
+  }
+  if (run_ahead != Py_None) {
+    options.run_ahead_seconds = PyFloat_AsDouble(run_ahead);
   }
   if (PyErr_Occurred() != nullptr) return nullptr;
   options.attach_if_away = attach_if_away != 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/session.h"
 #include "python_client/src/tensor_type.h"
@@ -109,6 +110,25 @@ PyObject* SetNoteOps(PyObject*, PyObject* callable) {
   g_note_ops =
       callable == Py_None ? nullptr : PyRef::Borrowed(callable).release();
   Py_RETURN_NONE;
+}
+
+std::string CallersLine() {
+  PyRef frame = PyRef::Borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* typed = reinterpret_cast<PyFrameObject*>(frame.get());
+    PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(typed)));
+    if (IsUsers(code.get())) {
+      PyRef filename(PyObject_GetAttrString(code.get(), "co_filename"));
+      if (!filename) break;
+      return absl::StrCat(Utf8(filename.get()), ":",
+                          PyFrame_GetLineNumber(typed));
+    }
+    PyRef back(PyObject_GetAttr(frame.get(), g_f_back));
+    if (!back || back.get() == Py_None) break;
+    frame = std::move(back);
+  }
+  PyErr_Clear();
+  return "";
 }
 
 void NoteSourceLine(uint64_t sequence) {

@@ -35,6 +35,8 @@ PyObject* SetNoteOps(PyObject* module, PyObject* callable);
 // Remembers the caller's line for op number `sequence`. Never fails.
 void NoteSourceLine(uint64_t sequence);
 bool FindSourceLine(uint64_t sequence, SourceLine* line);
+// "train.py:12", the caller's; "" where there is none. Never fails.
+std::string CallersLine();
 
 // (result, ((old, new), ...)) -> result, of the op that was submitted last: if
 // it fails, its message has `new` for each `old`. For functions that are made

@@ -81,6 +81,17 @@ def test_connecting_by_magic(shell, torch, daemon, transport, capsys):
     assert torch.current_session() == before
 
 
+def test_stopping_by_magic(shell, torch, capsys):
+    shell.run_line_magic("load_ext", "holdfast")
+    x = torch.ones(1024, 1024)
+    products = [x @ x for _ in range(30)]
+    assert shell.run_line_magic("holdfast", "stop") is None
+    assert "ops are cancelled" in capsys.readouterr().out
+    with pytest.raises(torch.errors.CancelledError, match="at %holdfast stop"):
+        products[-1].sum().item()
+    assert (x + 1)[0, 0].item() == 2
+
+
 def test_rich_output(shell, torch):
     x = torch.arange(3)
     assert not hasattr(x, "_repr_html_")
@@ -135,15 +146,16 @@ import os, signal, sys, threading, time
 import numpy
 import holdfast as torch
 
-torch.connect(sys.argv[1])
-x = torch.ones(2000, 2000)
-small = torch.arange(4)
-small.tolist()
-y = x
-for _ in range(int(sys.argv[2])):
-    y = torch.tanh(y @ x)
 caught = 0
 for wait in (lambda: y.sum().item(), torch.synchronize, lambda: y.numpy()):
+    # A second one in a session would cancel what was submitted.
+    session = torch.connect(sys.argv[1])
+    x = torch.ones(2000, 2000)
+    small = torch.arange(4)
+    small.tolist()
+    y = x
+    for _ in range(int(sys.argv[2])):
+        y = torch.tanh(y @ x)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
     try:
@@ -151,20 +163,22 @@ for wait in (lambda: y.sum().item(), torch.synchronize, lambda: y.numpy()):
     except KeyboardInterrupt:
         caught += 1
         print("after", time.monotonic() - start)
-print("caught", caught, small.sum().item(), y.sum().item())
+    assert (small.sum().item(), y.sum().item()) == (6, 4e6)
+    session.close()
+print("caught", caught)
 """
 
 
 def test_ctrl_c_ends_a_wait_and_nothing_else(daemon, transport):
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, daemon.address(transport), "60"],
+        [sys.executable, "-c", INTERRUPTED, daemon.address(transport), "20"],
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[-1] == f"caught 3 6 {4e6}"
+    assert lines[-1] == "caught 3"
     assert all(0.2 < float(line.split()[1]) < 2 for line in lines[:-1])
 
 

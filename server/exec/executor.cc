@@ -118,6 +118,7 @@ absl::Status Executor::ApplyPart(const v1::Part& part) {
 
 absl::Status Executor::ApplyCommand(const v1::Command& command) {
   stop_.Begin(StopSignal::kNone);
+  if (ABSL_PREDICT_FALSE(!dropped_.empty())) SettleDropped(command);
   for (uint64_t handle : command.release()) {
     if (!store_.Release(handle)) {
       return ProtocolError(absl::StrCat("release of unknown handle ", handle));
@@ -267,11 +268,12 @@ void Executor::ReportFailure(OpFailure& failure, v1::Status* status) {
 
 absl::Status Executor::ApplyOp(const v1::OpCall& call) {
   runner_.set_client_op(++op_sequence_);
-  stop_.Begin(op_sequence_);
   if (call.op() >= static_cast<uint32_t>(kNumOps)) {
     return ProtocolError(absl::StrCat("unknown op id ", call.op()));
   }
   const OpSchema& schema = GetOp(static_cast<OpId>(call.op()));
+  if (call.inplace() || schema.has(kMutates)) NoteWriter();
+  stop_.Begin(op_sequence_);
   const int promised = call.inplace() ? 0 : schema.num_outputs;
   if (promised > 0) {
     absl::Status s = Promise(call.outputs(), promised);
@@ -280,6 +282,10 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
   if (call.inputs_size() > kMaxTensorsOfCall) {
     return ProtocolError(absl::StrCat("an op takes at most ", kMaxTensorsOfCall,
                                       " tensors. Got ", call.inputs_size()));
+  }
+  if (cancelled(op_sequence_)) {
+    DropOp(call, schema);
+    return absl::OkStatus();
   }
   Inputs inputs;
   FailurePtr inherited;
@@ -309,8 +315,19 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
     }
     if (status.ok()) return absl::OkStatus();
   }
-  FailurePtr failure =
-      inherited != nullptr ? inherited : NewFailure(status, schema.name);
+  if (inherited == nullptr) {
+    // It was stopped on its way.
+    inherited = absl::IsCancelled(status) && cancelled(op_sequence_)
+                    ? DroppedFailure(schema.name, op_sequence_)
+                    : NewFailure(status, schema.name);
+  }
+  Spoil(call, schema, inherited);
+  return absl::OkStatus();
+}
+
+void Executor::Spoil(const v1::OpCall& call, const OpSchema& schema,
+                     const FailurePtr& failure) {
+  const int promised = call.inplace() ? 0 : schema.num_outputs;
   for (int i = 0; i < promised; ++i) {
     store_.PutFailure(call.outputs() + i, failure);
   }
@@ -322,7 +339,6 @@ absl::Status Executor::ApplyOp(const v1::OpCall& call) {
       if (handle != 0) store_.MarkFailed(handle, failure);
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status Executor::RunAndFile(const v1::OpCall& call,
@@ -438,6 +454,10 @@ void Executor::DropHandles() {
   client_life_ = std::make_shared<int>();
   unreported_ = nullptr;
   full_failure_ = nullptr;
+  cancelled_ = 0;
+  writer_.store(0, std::memory_order_relaxed);
+  dropped_.clear();
+  cancelled_gradients_.clear();
   profiling_ = false;
   profile_.reset();
   op_sequence_ = 0;  // a new client counts from 1

@@ -8,8 +8,8 @@
 //
 // The batch is the window of queued ops: a pass that fuses or drops ops would
 // rewrite the commands between decoding and RunOp.
-// Thread-safety: worker thread only, but for AllocateBlock, FindSegment and
-// memory().
+// Thread-safety: worker thread only, but for AllocateBlock, FindSegment,
+// Cancel and memory().
 #ifndef HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 #define HOLDFAST_SERVER_EXEC_EXECUTOR_H_
 
@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -127,6 +128,12 @@ class Executor {
   // Runs nodes of the backward until it is done, calls the client, or `yield`
   // says true. REQUIRES: busy().
   void Continue(absl::FunctionRef<bool()> yield);
+
+  // Any thread: commands numbered at most `through` that have not run are
+  // dropped, and a backward among them ends (CancelRequest). Until
+  // ForgetCancel, for another client counts from 1.
+  void Cancel(uint64_t through, std::string where);
+  void ForgetCancel();
 
   // What another session copies, once this one has executed `op_sequence` ops.
   absl::StatusOr<Value> Lend(uint64_t handle, uint64_t op_sequence);
@@ -251,6 +258,26 @@ class Executor {
   // A client that goes on all the same. REQUIRES: full().
   absl::Status CheckSpent() const;
 
+  // ---- executor_cancel.cc
+  // Is the command that was counted last called back?
+  bool cancelled(uint64_t sequence) const {
+    return ABSL_PREDICT_FALSE(sequence <=
+                              cancel_through_.load(std::memory_order_relaxed));
+  }
+  // The op of now writes what there was before. Before StopSignal::Begin.
+  void NoteWriter() {
+    writer_.store(op_sequence_, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  // What the handles of one get.
+  FailurePtr DroppedFailure(const std::string& op, uint64_t sequence);
+  void DropOp(const v1::OpCall& call, const OpSchema& schema);
+  void DropBackward();  // REQUIRES: busy()
+  // Before `command`: if all that is to be dropped is, in-place targets are
+  // good again.
+  void SettleDropped(const v1::Command& command);
+  void TellDropped(v1::ReadResult* result);
+
   absl::Status ApplyCommand(const v1::Command& command);
   // Each returns protocol errors only; failures of the op are stored.
   absl::Status ApplyOp(const v1::OpCall& call);
@@ -322,6 +349,9 @@ class Executor {
 
   // Runs the op and files its results.
   absl::Status RunAndFile(const v1::OpCall& call, const Inputs& inputs);
+  // Gives what the op would have made or written its failure.
+  void Spoil(const v1::OpCall& call, const OpSchema& schema,
+             const FailurePtr& failure);
   // The op itself.
   absl::Status RunOp(const v1::OpCall& call, const Attrs& attrs,
                      const Inputs& inputs, Values* outputs);
@@ -421,6 +451,11 @@ class Executor {
   uint64_t pack_op_ = 0;
   FailurePtr full_failure_;  // see FullFailure
   FailurePtr unreported_;    // first failure no read has told yet
+  // Of commands that were called back: so far; those behind whom others are
+  // still to be dropped; gradients that no read has told.
+  uint64_t cancelled_ = 0;
+  std::vector<FailurePtr> dropped_;  // empty almost always
+  std::vector<uint64_t> cancelled_gradients_;
   uint64_t limit_hits_ = 0;
   std::string last_limit_hit_;
   uint64_t checks_failed_ = 0;
@@ -428,6 +463,11 @@ class Executor {
   std::unique_ptr<ProfileBuffer> profile_;  // until it is read
   bool profiling_ = false;                  // into profile_
   int64_t batch_received_ns_ = 0;
+
+  std::atomic<uint64_t> cancel_through_{0};  // written under cancel_mutex_
+  std::atomic<uint64_t> writer_{0};          // see NoteWriter
+  std::mutex cancel_mutex_;
+  std::string cancel_where_;  // guarded by it
 
   std::mutex blocks_mutex_;
   uint64_t next_block_ = 1;

@@ -68,6 +68,10 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
         absl::StrCat("[protocol] backward needs one gradient per root. Got ",
                      num_roots, " roots, ", weights.size(), " gradients"));
   }
+  if (cancelled(op_sequence_) &&
+      (failure == nullptr || absl::IsCancelled(failure->status))) {
+    failure = DroppedFailure("backward", op_sequence_);
+  }
   if (failure == nullptr && backwards_.size() >= kMaxNested) {
     failure = NewFailure(
         absl::ResourceExhaustedError(absl::StrCat(
@@ -103,6 +107,7 @@ absl::Status Executor::ApplyBackward(const v1::Backward& backward) {
 }
 
 void Executor::Continue(absl::FunctionRef<bool()> yield) {
+  if (cancelled(backwards_.back()->op_sequence)) return DropBackward();
   if (ABSL_PREDICT_FALSE(profiling_)) return ContinueNoted(yield);
   ContinuePass(yield);
 }
@@ -116,6 +121,9 @@ void Executor::ContinuePass(absl::FunctionRef<bool()> yield) {
     state = top.pass->Run(yield);
   } catch (...) {
     state = CaughtStatus("backward");
+  }
+  if (absl::IsCancelled(state.status()) && cancelled(top.op_sequence)) {
+    return DropBackward();  // an op of it was stopped
   }
   if (!state.ok()) return EndBackward(state.status());
   switch (*state) {
@@ -135,6 +143,8 @@ void Executor::EndBackward(absl::Status status) {
   const v1::Backward& request = ended->request;
   v1::BackwardCall done;
   if (status.ok()) {
+    // Nothing stops in the middle of adding to a gradient.
+    stop_.Begin(StopSignal::kNone);
     std::vector<Value> gradients = ended->pass->TakeResults();
     const std::vector<bool> unused = ended->pass->TakeUnused();
     ended->pass.reset();

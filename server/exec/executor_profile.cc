@@ -109,7 +109,9 @@ absl::Status Executor::ApplyNoted(const v1::Command& command) {
       pass = backwards_.back()->pass.get();
       break;
     case v1::Command::kRead:
-      if (command.read().profile()) return ApplyCommand(command);
+      if (command.read().profile() || command.read().progress()) {
+        return ApplyCommand(command);
+      }
       kind = Record::READ;
       sequence = command.read().id();
       break;

@@ -21,8 +21,11 @@ absl::Status Executor::ApplyRead(const v1::Read& read) {
   v1::ReadResult result;
   result.set_id(read.id());
   if (read.handle() == 0) {
-    // Synchronisation tells of failures that no read has shown yet.
-    if (FailurePtr failure = std::move(unreported_)) {
+    TellDropped(&result);
+    if (read.progress()) {
+      result.set_device_seconds(0);  // the sink knows it
+    } else if (FailurePtr failure = std::move(unreported_)) {
+      // Synchronisation tells of failures that no read has shown yet.
       unreported_ = nullptr;
       ReportFailure(*failure, result.mutable_status());
       ListLost(*failure, &result);

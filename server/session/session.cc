@@ -123,6 +123,17 @@ absl::StatusOr<MemorySegment> Session::FindSegment(uint64_t id) {
   return executor_->FindSegment(id);
 }
 
+absl::Status Session::Cancel(const v1::CancelRequest& request) {
+  std::lock_guard<std::mutex> lock(cancel_mutex_);
+  // Another client's commands have the same numbers, and its own token.
+  if (request.session_token() != token()) {
+    return absl::FailedPreconditionError(
+        "[session] another client took over the session");
+  }
+  executor_->Cancel(request.through(), request.where());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Value> Session::FindInherited(const v1::Inherited& from) {
   std::shared_ptr<Session> other;
   if (options_.find_session)
@@ -389,6 +400,9 @@ void Session::Reply(v1::ReadResult result) {
   if (result.has_status()) {
     result.mutable_status()->set_trace_id(options_.trace_id);
   }
+  if (result.has_device_seconds()) {
+    result.set_device_seconds(device_seconds_.load(std::memory_order_relaxed));
+  }
   v1::Event event;
   *event.mutable_read() = std::move(result);
   SendEvent(std::move(event));
@@ -490,6 +504,10 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
       absl::c_linear_search(request.features(), kFeatureOrder));
   if (attach) {
     executor_->Reattach(local);
+    {
+      std::lock_guard<std::mutex> lock(cancel_mutex_);
+      executor_->ForgetCancel();  // what comes now is checked by the new token
+    }
     DropBulk();
     local_.store(local, std::memory_order_release);
     unacknowledged_.clear();
@@ -515,6 +533,7 @@ void Session::FillHello(const v1::HelloRequest& request, bool attach,
   reply->add_features(kFeaturePlace);
   reply->add_features(kFeatureParts);
   reply->add_features(kFeatureOrder);
+  reply->add_features(kFeatureCancel);
   ListSaved(reply);
 }
 

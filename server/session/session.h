@@ -89,6 +89,10 @@ class Session : public std::enable_shared_from_this<Session>,
   // session. Also its size.
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id);
 
+  // Drops what the client has sent and that has not run (CancelRequest).
+  // FailedPrecondition: it is no longer the session's.
+  absl::Status Cancel(const v1::CancelRequest& request);
+
   // Uploads arrive beside the stream; a Put names them when complete. `charge`
   // is what counts them on their user's account until then.
   absl::Status StoreUpload(uint64_t id, SharedBytes bytes, MemoryCharge charge);
@@ -302,6 +306,8 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<double> device_seconds_{0};
   std::atomic<const char*> transport_{""};
 
+  // Between a Cancel and the client whose it is, or was.
+  std::mutex cancel_mutex_;
   // Guards what follows. std::mutex, here and elsewhere in the server: the
   // system's Abseil is not built for ThreadSanitizer.
   mutable std::mutex bulk_mutex_;

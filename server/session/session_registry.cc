@@ -278,6 +278,23 @@ void SessionRegistry::Disconnected(const std::shared_ptr<Session>& session,
   });
 }
 
+absl::Status SessionRegistry::Cancel(const v1::CancelRequest& request,
+                                     const User& user) {
+  constexpr size_t kMaxWhereBytes = 1024;
+  if (request.where().size() > kMaxWhereBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("[cancel] the place must have at most ", kMaxWhereBytes,
+                     " bytes. Got ", request.where().size(), "."));
+  }
+  const std::shared_ptr<Session> session =
+      FindByToken(request.session_token(), user);
+  if (session == nullptr) {
+    return absl::NotFoundError(
+        "[cancel] no session has this token; it ended, or never was.");
+  }
+  return session->Cancel(request);
+}
+
 std::shared_ptr<Session> SessionRegistry::FindByToken(const std::string& token,
                                                       const User& user) {
   std::lock_guard<std::mutex> lock(mutex_);

@@ -111,6 +111,9 @@ class SessionRegistry {
                                       const User& user,
                                       std::function<void()> later);
 
+  // The client calls back what it has sent and that has not run.
+  absl::Status Cancel(const v1::CancelRequest& request, const User& user);
+
   v1::StatsReply Stats();
   SessionTotals Totals();
   // A client that got no session, or no connection to one.

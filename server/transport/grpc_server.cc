@@ -123,8 +123,9 @@ using Methods = Holdfast::WithRawCallbackMethod_Hello<
         Holdfast::WithRawCallbackMethod_Upload<
             Holdfast::WithRawCallbackMethod_Download<
                 Holdfast::WithRawCallbackMethod_Goodbye<
-                    Holdfast::WithRawCallbackMethod_Stats<
-                        Holdfast::Service>>>>>>;
+                    Holdfast::WithRawCallbackMethod_Cancel<
+                        Holdfast::WithRawCallbackMethod_Stats<
+                            Holdfast::Service>>>>>>>;
 using v1::HoldfastAdmin;
 using AdminMethods =
     HoldfastAdmin::WithRawCallbackMethod_Ask<HoldfastAdmin::Service>;
@@ -206,6 +207,17 @@ class GrpcServer::Service final : public Methods {
         request, peer->user, [reactor] { reactor->Finish(grpc::Status::OK); });
     if (now.has_value()) reactor->Finish(ToGrpcStatus(*now));
     return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* bytes,
+                                   grpc::ByteBuffer* reply_bytes) override {
+    const absl::StatusOr<Peer> peer = Authenticate(*context);
+    v1::CancelRequest request;
+    absl::Status status = ParseRequest(peer.status(), bytes, &request);
+    if (status.ok()) status = registry_->Cancel(request, peer->user);
+    if (status.ok()) WriteReply(v1::CancelReply(), reply_bytes);
+    return FinishUnary(context, status);
   }
 
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,

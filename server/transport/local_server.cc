@@ -345,6 +345,9 @@ absl::Status LocalServer::Serve(const v1::LocalRequest& request, Client* client,
       return absl::OkStatus();
     case v1::LocalRequest::kAdmin:
       return absl::OkStatus();
+    case v1::LocalRequest::kCancel:
+      reply->mutable_cancel();
+      return registry_->Cancel(request.cancel(), client->identity.user);
     case v1::LocalRequest::kAllocate:
     case v1::LocalRequest::kMap:
       if (client->session == nullptr) {
