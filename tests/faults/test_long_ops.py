@@ -114,7 +114,9 @@ def test_by_estimate(start, transport):
     with holdfast.connect(daemon.address(transport)):
         few = holdfast.ones(1).expand(2**26).sum()
         assert few.item() == 2**26
-        with pytest.raises(HoldfastError, match=r"at most 1 s \(the limit op_seconds\)"):
+        with pytest.raises(
+            HoldfastError, match=r"at most 1 s \(the limit op_seconds\)"
+        ):
             holdfast.ones(1).expand(2**28).sum().item()
         assert holdfast.arange(5).sum().item() == 10
     daemon.stop()
