@@ -6,7 +6,7 @@
 import math
 
 from holdfast import _C
-from holdfast._registry import both, inplace_of
+from holdfast._registry import both, inplace_of, method
 from holdfast.autograd.function import Function
 from holdfast.elementwise import distance, times_log
 
@@ -38,6 +38,18 @@ for _name, _target in {
     "__rdiv__": "__rtruediv__",
 }.items():
     setattr(Tensor, _name, getattr(Tensor, _target))
+
+
+@method
+def __rlshift__(self, other):
+    """A number's bits moved left, by each element."""
+    return _ops.bitwise_left_shift(other, self)
+
+
+@method
+def __rrshift__(self, other):
+    """A number's bits moved right, by each element."""
+    return _ops.bitwise_right_shift(other, self)
 
 
 @both(out=True)

@@ -28,8 +28,40 @@ def _cases(functions, conditions):
     }
 
 
+# Which fail depends on what Hypothesis draws.
+MAY_FAIL = {
+    # x[::-1]: no negative steps.
+    "test_getitem",
+    "test_setitem",
+    # A mask of 0 elements for an axis of 1.
+    "test_getitem_masking",
+    # Operators promote as PyTorch's: beside an array a 0-d one does not count.
+    *(
+        f"test_{name}[{form}]"
+        for name, method in {
+            "add": "add",
+            "bitwise_and": "and",
+            "bitwise_left_shift": "lshift",
+            "bitwise_or": "or",
+            "bitwise_right_shift": "rshift",
+            "bitwise_xor": "xor",
+            "divide": "truediv",
+            "equal": "eq",
+            "floor_divide": "floordiv",
+            "greater": "gt",
+            "greater_equal": "ge",
+            "less": "lt",
+            "less_equal": "le",
+            "multiply": "mul",
+            "not_equal": "ne",
+            "pow": "pow",
+            "remainder": "mod",
+            "subtract": "sub",
+        }.items()
+        for form in (f"__{method}__(x1, x2)", f"__i{method}__(x1, x2)")
+    ),
+}
 FAILURES = {
-    "test_getitem",  # x[::-1]: no negative steps
     *_cases(
         [
             ("binary", "floor_divide"),

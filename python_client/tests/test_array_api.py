@@ -229,6 +229,17 @@ def test_python_numbers(torch, name):
         assert got.dtype is want.dtype and got.tolist() == want.tolist()
 
 
+def test_shifts_of_python_numbers(torch):
+    x = xp.asarray([1, 2], dtype=xp.int8)
+    for got in (xp.bitwise_left_shift(3, x), 3 << x):
+        assert got.dtype is xp.int8 and got.tolist() == [6, 12]
+    assert (24 >> x).tolist() == [12, 6] and (x << 1).tolist() == [2, 4]
+    x <<= 2
+    assert x.tolist() == [4, 8]
+    with pytest.raises(TypeError):
+        "3" << x
+
+
 def test_copies_and_views(torch):
     x = xp.asarray([[1.0, 2.0]])
     assert xp.asarray(x) is x

@@ -154,7 +154,7 @@ def expm1(z):
     x, y = _parts(z)
     half = holdfast.sin(y / 2)
     re = holdfast.expm1(x) * holdfast.cos(y) - 2 * half * half
-    re = where(y == 0, holdfast.expm1(x), re)
+    re = where(y == 0, holdfast.expm1(x), re) + 0.0
     im = _product(holdfast.exp(x), holdfast.sin(y))
     unbounded = holdfast.logical_not(holdfast.isfinite(y))
     re = where(holdfast.logical_and(x == math.inf, unbounded), x, re)
