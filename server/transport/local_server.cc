@@ -35,6 +35,10 @@ constexpr int kAcceptsPerTurn = 64;
 constexpr absl::Duration kLinger = absl::Seconds(5);
 // Who connects has something to ask.
 constexpr absl::Duration kFirstRequestWithin = absl::Seconds(10);
+// Who asks on and on and takes no answers has so long to take some: it is not
+// listened to meanwhile. So nobody would see that it is gone, if its own socket
+// lies unread in its stream, which keeps the stream open.
+constexpr absl::Duration kAnswersWithin = absl::Seconds(10);
 // Deadlines are kept as exactly as this.
 constexpr absl::Duration kDropEvery = absl::Milliseconds(250);
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
@@ -259,6 +263,7 @@ void LocalServer::Turn(uint64_t id, uint32_t events) {
     client->deadline = SteadyNow() + kLinger;
     leaving_.push_back(id);
   }
+  WatchAnswers(client);
   if (more && !client->peer.output_full() && !client->is_ready) {
     client->is_ready = true;
     ready_.push_back(id);
@@ -281,6 +286,14 @@ void LocalServer::Watch(Client* client) {
   event.events = interest;
   event.data.u64 = client->id;
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, client->peer.socket()->get(), &event);
+}
+
+void LocalServer::WatchAnswers(Client* client) {
+  if (client->lingers || client->unread == client->peer.output_full()) return;
+  client->unread = !client->unread;
+  client->deadline =
+      client->unread ? SteadyNow() + kAnswersWithin : SteadyTime::Future();
+  if (client->unread) leaving_.push_back(client->id);
 }
 
 void LocalServer::Drop(uint64_t id) {

@@ -73,6 +73,8 @@ class LocalServer {
   void ServeRequests(Client* client);
   void Drop(uint64_t id);
   void Watch(Client* client);
+  // Sets a deadline for whoever takes no more answers, and lifts it.
+  void WatchAnswers(Client* client);
   void PauseAccepting();
   int TimeoutMs();
   void DropOverdue();
@@ -120,6 +122,7 @@ class LocalServer {
     bool refused = false;  // nor is anything served
     bool counted = false;  // in sockets_
     bool lingers = false;  // the deadline is kLinger's
+    bool unread = false;   // the deadline is kAnswersWithin's
     SteadyTime deadline = SteadyTime::Future();
   };
 

@@ -18,6 +18,8 @@ import random
 import select
 import socket
 import struct
+import termios
+import time
 
 import pytest
 from google.protobuf.message import DecodeError
@@ -265,4 +267,34 @@ def test_each_deed_amid_work(daemon):
             assert (x + x).sum().item() == 20, deed.__name__
             client.close()
             assert (x + x).sum().item() == 20, deed.__name__
+    daemon.check_alive()
+
+
+def listened_to(stream):
+    """Whether the daemon reads what was sent."""
+    unread = array.array("i", [0])
+    for _ in range(60):
+        fcntl.ioctl(stream, termios.TIOCOUTQ, unread)
+        if unread[0] == 0:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def test_a_client_whose_own_socket_keeps_its_stream_open(daemon):
+    """It takes no answers, so the daemon listens to it no more; and its own socket
+    lies in what is not read."""
+    daemon.check_alive()
+    before = descriptors_of(daemon)
+    request = pb.LocalRequest(stats=pb.StatsRequest()).SerializeToString()
+    request = struct.pack("<I", len(request)) + request
+    for _ in range(8):
+        client = Local(daemon.socket)
+        while listened_to(client.socket):
+            client.socket.sendall(request)
+        own = array.array("i", [client.socket.fileno()])
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, own)]
+        client.socket.sendmsg([b"x"], rights)
+        client.socket.close()
+    wait_until(lambda: descriptors_of(daemon) <= before, "the descriptors back")
     daemon.check_alive()
