@@ -12,10 +12,14 @@
 namespace holdfast {
 namespace {
 
+// Writes nothing, and need not fit the other operands.
+bool IsEmptyIndex(const Value& index) { return index->spec().numel() == 0; }
+
 // g[index], grown to the source's shape where the index is smaller: what lies
 // outside was never read.
 void SetSource(GradContext& c, int source) {
   const TensorSpec& spec = c.input_spec(source);
+  if (IsEmptyIndex(c.input(1))) return c.Set(source, Zeros(c, spec));
   const Value part = c.Call(OpId::gather, {c.grad(), c.input(1)},
                             {{"dim", c.attrs().Get("dim")}});
   c.Set(source, PadTo(c, part, spec.shape));
@@ -73,6 +77,11 @@ HOLDFAST_GRAD(scatter_reduce, Bit(0) | Bit(1) | Bit(2), Bit(0)) {
   const AttrValue dim = c.attrs().Get("dim");
   const Value index = c.input(1), self = c.input(0);
   if (!index || !self) return;
+  if (IsEmptyIndex(index)) {
+    if (c.needs(0)) c.Set(0, c.grad());
+    if (c.needs(2)) c.Set(2, Zeros(c, c.input_spec(2)));
+    return;
+  }
   const auto at_index = [&](const Value& x) {
     return c.Call(OpId::gather, {x, index}, {{"dim", dim}});
   };

@@ -41,6 +41,7 @@ TEST_F(SessionTest, ASliceThatIsOverEndsAfterOneCommand) {
 }
 
 TEST_F(SessionTest, AnOpOfFarMoreElementsThanMemoryIsRefused) {
+  session_->set_op_seconds(600);
   Put(1, {1});
   v1::Attr* size = Op(OpId::expand, {1}, 2)->add_attrs();
   size->set_slot(0);
