@@ -400,7 +400,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     }));
     // Saving takes as long as the disk does: nobody is to come meanwhile.
     registry.CloseDoor();
-    registry.HurryOps(/*saves=*/state != nullptr && end->lost().ok());
+    if (end->lost().ok()) registry.HurryOps(/*saves=*/state != nullptr);
     *again = {"--print_address=false"};
     if (grpc != nullptr) again->push_back("--listen=" + grpc->address());
     if (http != nullptr) again->push_back("--http=" + http->address());

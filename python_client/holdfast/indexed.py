@@ -201,7 +201,8 @@ def nonzero_static(input, *, size, fill_value=-1):
         source = _ops.arange(0, count, device=input.device)
         rows = _ops.scatter(rows, 0, _ops.where(used, place, size), source)
     rows = _ops.slice(rows, 0, 0, size)
-    result = _ops.full((size, input.dim()), fill_value, dtype=_C.int64)
+    size_now = (size, input.dim())
+    result = _ops.full(size_now, fill_value, dtype=_C.int64, device=input.device)
     columns, step = [], 1
     for length in reversed(input.shape):
         step_now, step = step, step * builtins.max(length, 1)

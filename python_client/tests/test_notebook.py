@@ -84,6 +84,7 @@ def test_connecting_by_magic(shell, torch, daemon, transport, capsys):
 def test_stopping_by_magic(shell, torch, capsys):
     shell.run_line_magic("load_ext", "holdfast")
     x = torch.ones(1024, 1024)
+    assert x[0, 0].item() == 1  # it is not one of those that wait
     products = [x @ x for _ in range(30)]
     assert shell.run_line_magic("holdfast", "stop") is None
     assert "ops are cancelled" in capsys.readouterr().out

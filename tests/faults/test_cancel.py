@@ -17,6 +17,7 @@ from holdfast import _stats
 from holdfast.errors import CancelledError
 
 SIZE = 1024  # a product of these takes tens of milliseconds
+AHEAD = 240  # seconds of work, also on a fast machine
 MANY = 60  # of them take seconds, which no client is held up for
 
 
@@ -49,7 +50,8 @@ def test_what_waits_is_dropped(session):
     results, submitted_at = products(x), inspect.getsourcelines(products)[1] + 1
     dropped, line = holdfast.cancel(), here()
     assert dropped > MANY // 2
-    assert mine(session)["ops"] - ran == MANY - dropped
+    # The one that ran was stopped: it counts as begun, and as dropped.
+    assert mine(session)["ops"] - ran - (MANY - dropped) in (0, 1)
     with pytest.raises(CancelledError) as caught:
         results[-1].sum().item()
     text, error = str(caught.value), caught.value
@@ -260,13 +262,13 @@ def test_one_ctrl_c_cancels_nothing(session):
 
 
 def most_ahead(address, run_ahead):
-    """How many products wait, at most, after each of MANY."""
+    """How many products wait, at most, after each of AHEAD."""
     with holdfast.connect(address, run_ahead=run_ahead, default=False) as session:
         holdfast.set_default_session(session)
         x = holdfast.ones(SIZE, SIZE)
         session.synchronize()
         most = 0
-        for _ in range(MANY):
+        for _ in range(AHEAD):
             x @ x
             most = max(most, session._op_sequence - mine(session)["op_sequence"])
         session.cancel()
@@ -277,14 +279,14 @@ def most_ahead(address, run_ahead):
 def test_a_program_is_not_far_ahead(daemon, transport):
     address = daemon.address(transport)
     # What it would be is known, so that the test can fail.
-    assert most_ahead(address, math.inf) > MANY // 2
-    assert most_ahead(address, 0.1) < MANY // 3
+    assert most_ahead(address, math.inf) > AHEAD // 2
+    assert most_ahead(address, 0.1) < AHEAD // 3
 
 
 def test_the_bound_is_on_by_default_and_by_environment(daemon, monkeypatch):
     address = f"unix:{daemon.socket}"
     monkeypatch.setenv("HOLDFAST_RUN_AHEAD_SECONDS", "0.1")
-    assert most_ahead(address, None) < MANY // 3
+    assert most_ahead(address, None) < AHEAD // 3
     monkeypatch.setenv("HOLDFAST_RUN_AHEAD_SECONDS", "soon")
     with pytest.raises(RuntimeError, match="HOLDFAST_RUN_AHEAD_SECONDS=soon"):
         holdfast.connect(address)

@@ -7,7 +7,7 @@ import math
 
 import holdfast
 from holdfast import _C
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, OpError
 
 from .dropout import dropout
 
@@ -40,6 +40,8 @@ def scaled_dot_product_attention(
     except HoldfastError as error:
         # The ops that it is made of have shapes that the caller has not.
         _explain(error, query, key, value, attn_mask, enable_gqa)
+        if isinstance(error, IndexError):
+            raise OpError(str(error)) from None
         raise
 
 
