@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "client/session.h"
 #include "python_client/src/buffer_format.h"
 #include "python_client/src/call.h"
@@ -23,6 +25,20 @@ using client::Tensor;
 
 namespace {
 
+// A block holds a whole number of elements of every type.
+constexpr size_t kBlock = 4096;
+
+// Of each block of the elements, so that a change is seen without a copy of
+// them, which would take as much memory again. Two blocks that differ have the
+// same mark once in 2^64.
+using Marks = std::vector<uint64_t>;
+
+uint64_t MarkOf(const char* elements, size_t size, size_t block) {
+  const size_t at = block * kBlock;
+  return absl::HashOf(
+      absl::string_view(elements + at, std::min(kBlock, size - at)));
+}
+
 struct Mirror {
   ~Mirror() {
     // Storages may die on any thread, and after the interpreter.
@@ -35,15 +51,24 @@ struct Mirror {
   // The array's elements in row-major order: its own memory, or a copy.
   const char* Elements(std::vector<char>* copy) const {
     if (plain) return static_cast<const char*>(view.buf);
-    copy->resize(known.size());
+    copy->resize(bytes());
     CopyRowMajor(view, copy->data());
     return copy->data();
   }
   void Write(const void* elements) {
     if (plain) {
-      std::memcpy(view.buf, elements, known.size());
+      std::memcpy(view.buf, elements, bytes());
     } else {
       PyBuffer_FromContiguous(&view, elements, view.len, 'C');
+    }
+  }
+
+  size_t bytes() const { return static_cast<size_t>(view.len); }
+  // What both sides have now.
+  void Mark(const char* elements) {
+    marks.resize((bytes() + kBlock - 1) / kBlock);
+    for (size_t i = 0; i < marks.size(); ++i) {
+      marks[i] = MarkOf(elements, bytes(), i);
     }
   }
 
@@ -53,8 +78,8 @@ struct Mirror {
   Py_buffer view = {};  // the array inside it; holds no reference
   std::vector<Py_ssize_t> shape, strides;  // of the view
   bool plain = true;                       // row-major, without gaps
-  std::vector<char> known;  // the elements as both sides last had them
-  uint64_t moved = 0;       // bytes looked at or brought so far
+  Marks marks;         // of the elements as both sides last had them
+  uint64_t moved = 0;  // bytes looked at or brought so far
 };
 
 // A view of an object's memory.
@@ -144,20 +169,19 @@ std::shared_ptr<Mirror> MirrorOf(const Tensor& tensor) {
   return std::static_pointer_cast<Mirror>(tensor->storage()->memory().mirror);
 }
 
-// The bytes outside of which both memories are equal, in whole blocks; empty if
-// they are. A block holds a whole number of elements of every type.
-std::pair<size_t, size_t> Difference(const char* a, const char* b,
-                                     size_t size) {
-  constexpr size_t kBlock = 4096;
-  const auto same = [&](size_t at) {
-    return std::memcmp(a + at, b + at, std::min(kBlock, size - at)) == 0;
-  };
-  size_t begin = 0;
-  while (begin < size && same(begin)) begin += kBlock;
-  if (begin >= size) return {size, size};
-  size_t last = (size - 1) / kBlock * kBlock;
-  while (last > begin && same(last)) last -= kBlock;
-  return {begin, std::min(size, last + kBlock)};
+// The bytes outside of which nothing has changed, in whole blocks; empty if
+// nothing has. Marks what has.
+std::pair<size_t, size_t> Change(const char* elements, Mirror* mirror) {
+  const size_t size = mirror->bytes();
+  size_t begin = size, end = size;
+  for (size_t i = 0; i < mirror->marks.size(); ++i) {
+    const uint64_t mark = MarkOf(elements, size, i);
+    if (mark == mirror->marks[i]) continue;
+    mirror->marks[i] = mark;
+    if (begin == size) begin = i * kBlock;
+    end = std::min(size, (i + 1) * kBlock);
+  }
+  return {begin, end};
 }
 
 // Says once that a large array makes a program slow. False: the program has
@@ -165,7 +189,7 @@ std::pair<size_t, size_t> Difference(const char* a, const char* b,
 bool CountMoved(Mirror* mirror) {
   constexpr uint64_t kMuch = uint64_t{16} << 30;
   static bool told = false;
-  mirror->moved += mirror->known.size();
+  mirror->moved += mirror->bytes();
   if (told || mirror->moved < kMuch || mirror->view.len <= kMaxMirrorBytes) {
     return true;
   }
@@ -187,14 +211,12 @@ bool Pull(const Tensor& tensor) {
     tensor->storage()->memory().mirror.reset();
     return true;
   }
-  std::vector<char>& known = mirror->known;
   std::vector<char> copy;
   const char* elements = mirror->Elements(&copy);
-  const auto [begin, end] = Difference(elements, known.data(), known.size());
+  const auto [begin, end] = Change(elements, mirror.get());
   if (!CountMoved(mirror.get())) return false;
   if (begin == end) return true;
-  std::memcpy(known.data() + begin, elements + begin, end - begin);
-  const absl::Status status = Upload(tensor, known.data(), begin, end);
+  const absl::Status status = Upload(tensor, elements, begin, end);
   if (!status.ok()) RaiseStatus(status);
   return status.ok();
 }
@@ -237,8 +259,8 @@ bool MirrorArray(PyObject* array, const Tensor& tensor) {
   mirror->view.internal = nullptr;
   mirror->view.shape = mirror->shape.data();
   mirror->view.strides = mirror->strides.data();
-  mirror->known.resize(static_cast<size_t>(memory->len));
-  CopyRowMajor(mirror->view, mirror->known.data());
+  std::vector<char> copy;
+  mirror->Mark(mirror->Elements(&copy));
   tensor->storage()->memory().mirror = std::move(mirror);
   return true;
 }
@@ -259,7 +281,7 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
     const auto at = static_cast<const char*>(mirror->view.buf) -
                     static_cast<const char*>(mirror->owned);
     return Py_BuildValue("(Nnn)", owner.release(), static_cast<Py_ssize_t>(at),
-                         static_cast<Py_ssize_t>(mirror->known.size()));
+                         mirror->view.len);
   }
   const bool mapped = session.transport() == "shm" && session.device() == "cpu";
   if (mapped || owner || bytes <= 0 || bytes > kMaxMirrorBytes ||
@@ -289,7 +311,7 @@ bool PullMirrors(absl::Span<const Tensor> tensors) {
 bool PushMirror(const Tensor& tensor) {
   const std::shared_ptr<Mirror> mirror = MirrorOf(tensor);
   if (mirror == nullptr) return true;
-  absl::StatusOr<Tensor> flat = Flat(tensor, 0, mirror->known.size());
+  absl::StatusOr<Tensor> flat = Flat(tensor, 0, mirror->bytes());
   if (!flat.ok()) {
     RaiseStatus(flat.status());
     return false;
@@ -298,7 +320,7 @@ bool PushMirror(const Tensor& tensor) {
   if (!ReadTensor(*flat, false, &value)) return false;
   const PyRef owner = Alive(*mirror);
   if (!owner) return true;
-  std::memcpy(mirror->known.data(), value.data, mirror->known.size());
+  mirror->Mark(static_cast<const char*>(value.data));
   mirror->Write(value.data);
   return CountMoved(mirror.get());
 }
