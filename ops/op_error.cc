@@ -25,6 +25,26 @@ std::string DescribeList(SpecList list) {
   return text + "]";
 }
 
+// So would long lists of numbers, and long texts.
+constexpr size_t kListedNumbers = 64;
+constexpr size_t kListedBytes = 512;
+
+std::string DescribeAttr(const AttrValue& value) {
+  if (const Dims* list = std::get_if<Dims>(&value);
+      list != nullptr && list->size() > kListedNumbers) {
+    const Dims first(list->begin(), list->begin() + kListedNumbers);
+    std::string text = AttrToString(first);
+    text.pop_back();
+    return absl::StrCat(text, ",... (", list->size(), " in all)]");
+  }
+  if (const std::string* text = std::get_if<std::string>(&value);
+      text != nullptr && text->size() > kListedBytes) {
+    return absl::StrCat(AttrToString(text->substr(0, kListedBytes)), "... (",
+                        text->size(), " bytes in all)");
+  }
+  return AttrToString(value);
+}
+
 // "input=f32[2,3], other=2.5": tensors, numbers and the attributes that the
 // call set, in signature order. Works for malformed calls too.
 std::string Describe(const Attrs& attrs, SpecList inputs) {
@@ -42,7 +62,7 @@ std::string Describe(const Attrs& attrs, SpecList inputs) {
                inputs[param.tensor_slot] != nullptr) {
       value = inputs[param.tensor_slot]->ToString();
     } else if (param.attr_slot >= 0 && attrs.IsSet(param.attr_slot)) {
-      value = AttrToString(attrs.Get(param.attr_slot));
+      value = DescribeAttr(attrs.Get(param.attr_slot));
     } else {
       continue;
     }

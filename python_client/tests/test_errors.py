@@ -238,3 +238,9 @@ def test_inference_tensors_are_not_saved(torch):
     (w + a).sum().backward()
     (w * a.clone()).sum().backward()
     assert w.grad.tolist() == [2, 2, 2] and (w.detach() * a).sum().item() == 3
+
+
+def test_long_lists_are_shortened(torch):
+    with pytest.raises(RuntimeError, match=r"\(200000 in all\)\]\.") as caught:
+        torch.ones(3).flip([0] * 200_000)
+    assert len(str(caught.value)) < 1000
