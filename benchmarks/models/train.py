@@ -124,7 +124,9 @@ def main():
     elif args.memory:
         result = {"peak": training.peak()}
     else:
-        training.window(1)
+        # The second step still touches memory for the first time: what the first
+        # one's gradients and the optimizer's state leave no room for.
+        training.window(3)
         windows = [training.window(args.steps) for _ in range(args.windows)]
         result = {"seconds": min(windows), **memory_of(args.device)}
     print(json.dumps(result))
