@@ -173,7 +173,7 @@ class Guards {
   [[noreturn]] static void Die(uintptr_t at, int device) {
     Dl_info code = {};
     dladdr(reinterpret_cast<void*>(at), &code);
-    char where[32] = "by its place in this process";
+    char where[40] = "by its place in this process";
     if (device >= 0) {
       std::snprintf(where, sizeof(where), "by its address on device %d",
                     device);
