@@ -3,8 +3,8 @@
 
 """For code that runs for one session in the process of all (ops/check.h)."""
 
-# Needs //ops:check among the dependencies. Kernels do without: no exception may
-# leave the loops that they share between threads.
+# Needs //ops:check among the dependencies. Kernels of the CPU share loops between
+# threads with ParallelFor, which hands on what a thread throws.
 CHECKED_ABSL = [
     "-isystem",
     "ops/checked",

@@ -56,7 +56,7 @@ absl::Status TransformAxis(const KernelContext& context, FftKind kind,
   const int64_t per_block = (count + piece - 1) / piece;
   const int64_t pieces = per_block * (columns ? axis.outer : 1);
   const int64_t in_step = columns ? 1 : in_n, out_step = columns ? 1 : out_n;
-  absl::Status status;
+  FirstFailure failure;
   const int64_t grain = std::max<int64_t>(1, 16384 / (piece * axis.n));
   ParallelFor(context, pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -67,8 +67,7 @@ absl::Status TransformAxis(const KernelContext& context, FftKind kind,
       auto plan = FftwPlan<T>::Make(kind, {axis.n, axis.inner, axis.inner},
                                     {size, in_step, out_step}, from, to);
       if (!plan.ok()) {
-#pragma omp critical(holdfast_fft_status)
-        status.Update(plan.status());
+        failure.Note(i, plan.status());
         return;
       }
       plan->Run(from, to);
@@ -85,7 +84,7 @@ absl::Status TransformAxis(const KernelContext& context, FftKind kind,
       }
     }
   });
-  return status;
+  return failure.Take();
 }
 
 // `dims` of the complex tensor `data`, in place.

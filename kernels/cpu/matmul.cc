@@ -241,7 +241,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
   const bool small = count > 1 && cost <= kSmallProduct;
   const int threads = small ? context.num_threads : 1;
   char* workspaces = nullptr;  // one per thread, when first asked for
-  absl::Status status;
+  FirstFailure failure;
   const auto run = [&](KernelContext& inner, int64_t begin, int64_t end) {
     GemmCall<T> mine = call;
     StridedCursor<2> at(p.batch, {p.a_batch.data(), p.b_batch.data()}, begin);
@@ -254,8 +254,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
         return workspaces + omp_get_thread_num() % threads * workspace_bytes;
       });
       if (!s.ok()) {
-#pragma omp critical(holdfast_matmul_status)
-        status.Update(s);
+        failure.Note(i, std::move(s));
         return;
       }
     }
@@ -270,7 +269,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
   }
   if (!small) {
     run(context, 0, count);
-    return status;
+    return failure.Take();
   }
   UseDnnlThreads(context);
   ParallelFor(context, count, std::max<int64_t>(1, 65536 / cost),
@@ -278,7 +277,7 @@ absl::Status RunProducts(KernelContext& context, const Products& p, const T* a,
                 SingleThread inner;
                 run(inner, begin, end);
               });
-  return status;
+  return failure.Take();
 }
 
 // Integers multiply as unsigned ones: the same bits, and no overflow that the

@@ -43,8 +43,7 @@ absl::Status ForEachMatrix(KernelContext& context, int64_t count, double cost,
   if (scratch == nullptr) {
     return absl::ResourceExhaustedError("no scratch memory for a matrix");
   }
-  absl::Status status;
-  int64_t failed = count;
+  FirstFailure failure;
   const int64_t grain =
       std::max<int64_t>(1, static_cast<int64_t>(1e5 / std::max(cost, 1.0)));
   ParallelFor(context, count, grain, [&](int64_t begin, int64_t end) {
@@ -53,15 +52,11 @@ absl::Status ForEachMatrix(KernelContext& context, int64_t count, double cost,
     for (int64_t i = begin; i < end; ++i) {
       absl::Status s = fn(i, reinterpret_cast<T*>(mine));
       if (s.ok()) continue;
-#pragma omp critical(holdfast_matrix_status)
-      if (i < failed) {
-        failed = i;
-        status = std::move(s);
-      }
+      failure.Note(i, std::move(s));
       return;
     }
   });
-  return status;
+  return failure.Take();
 }
 
 // dst = the transpose of src, which has `rows` rows of `columns` elements.

@@ -3,7 +3,8 @@
 //
 // ParallelFor: splits one kernel's index range over the threads that its
 // context grants, and long ranges into pieces between which it looks whether
-// the kernel is to stop.
+// the kernel is to stop. What a callback throws reaches the caller, whichever
+// thread threw it. SerialFor: the same on the calling thread, in order.
 // Thread-safety: reentrant; the callback runs on several threads at once.
 #ifndef HOLDFAST_KERNELS_CPU_PARALLEL_H_
 #define HOLDFAST_KERNELS_CPU_PARALLEL_H_
@@ -11,11 +12,16 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <limits>
+#include <mutex>
+#include <utility>
 
 #include "absl/base/optimization.h"
+#include "absl/status/status.h"
 #include "kernels/kernel.h"
 
 namespace holdfast::cpu {
@@ -63,10 +69,52 @@ class Pace {
   Clock::time_point began_;
 };
 
-// One thread's part of a ParallelFor.
+// The first exception of a loop's threads. No exception may leave an OpenMP
+// region: each thread keeps its own here, which ends the others at their next
+// look, and the thread that began the loop throws it again after the join.
+// Thread-safety: any thread of the loop, where nothing else is said.
+class LoopException {
+ public:
+  // In a catch block.
+  void Keep() noexcept {
+    if (!kept_.exchange(true)) exception_ = std::current_exception();
+  }
+  bool kept() const { return kept_.load(std::memory_order_relaxed); }
+  // After the join, which makes exception_ visible; one thread.
+  void Rethrow() const {
+    if (ABSL_PREDICT_FALSE(kept())) std::rethrow_exception(exception_);
+  }
+
+ private:
+  std::atomic<bool> kept_{false};
+  std::exception_ptr exception_;
+};
+
+// The failure of the loop's first item that failed, in the items' order.
+// Thread-safety: Note: any thread; Take: after the loop.
+class FirstFailure {
+ public:
+  void Note(int64_t item, absl::Status status) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!status_.ok() && item_ <= item) return;
+    item_ = item;
+    status_ = std::move(status);
+  }
+  // OK if there was none.
+  absl::Status Take() { return std::move(status_); }
+
+ private:
+  std::mutex mutex_;
+  int64_t item_ = 0;
+  absl::Status status_;
+};
+
+// One thread's part of a ParallelFor. `others`: what ends it early; may be
+// null.
 template <typename F>
 inline void RunPart(const KernelContext& context, int64_t begin, int64_t end,
-                    int64_t grain, int64_t align, F& fn) {
+                    int64_t grain, int64_t align, const LoopException* others,
+                    F& fn) {
   Pace pace(context, end - begin, grain, align);
   while (true) {
     const int64_t next = pace.End(begin, end);
@@ -74,6 +122,7 @@ inline void RunPart(const KernelContext& context, int64_t begin, int64_t end,
     if (next == end) return;
     begin = next;
     if (!pace.Next(context)) return;
+    if (others != nullptr && others->kept()) return;
   }
 }
 
@@ -86,7 +135,8 @@ inline void RunPart(const KernelContext& context, int64_t begin, int64_t end,
 // Once the kernel is to stop, ranges are left out, all of them in loops that
 // begin later: what a loop computed may then be anything. Who goes on with it
 // outside of such loops, and must be able to trust it (as an index, a size),
-// asks context.Stopped() first.
+// asks context.Stopped() first. An exception of fn does the same to the rest of
+// this loop, and leaves it.
 template <typename F>
 inline void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
                         F&& fn, int64_t align = 1) {
@@ -100,6 +150,7 @@ inline void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
   if (n > grain && context.num_threads > 1) {
     const int64_t parts =
         std::min<int64_t>(context.num_threads, (n + grain - 1) / grain);
+    LoopException exception;
 #pragma omp parallel num_threads(static_cast <int>(parts))
     {
       // The runtime may give fewer threads than asked for.
@@ -108,13 +159,32 @@ inline void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
           ((n + count - 1) / count + align - 1) / align * align;
       const int64_t begin = omp_get_thread_num() * chunk;
       if (begin < n) {
-        RunPart(context, begin, std::min(n, begin + chunk), grain, align, fn);
+        try {
+          RunPart(context, begin, std::min(n, begin + chunk), grain, align,
+                  &exception, fn);
+        } catch (...) {
+          exception.Keep();
+        }
       }
     }
+    exception.Rethrow();
     return;
   }
 #endif
-  RunPart(context, 0, n, grain, align, fn);
+  RunPart(context, 0, n, grain, align, nullptr, fn);
+}
+
+// Calls fn(begin, end) for ranges that cover [0, n) in order, all on the
+// calling thread and of at most `piece` each: what takes about a millisecond.
+// False once the kernel is to stop; the rest is then left out.
+template <typename F>
+inline bool SerialFor(const KernelContext& context, int64_t n, int64_t piece,
+                      F&& fn) {
+  for (int64_t begin = 0; begin < n; begin += piece) {
+    if (begin > 0 && context.Stopped()) return false;
+    fn(begin, std::min(n, begin + piece));
+  }
+  return !context.Stopped();
 }
 
 }  // namespace holdfast::cpu

@@ -6,12 +6,18 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/test_context.h"
+#include "kernels/kernel_table.h"
+#include "ops/check.h"
+#include "ops/op_schema.h"
 
 namespace holdfast::cpu {
 namespace {
@@ -110,6 +116,84 @@ TEST_P(ParallelForTest, AStopLeavesTheRestOut) {
   stop.Begin(8);
   ParallelFor(context, 1, 100, work);
   EXPECT_EQ(calls.load(), before + 1);
+}
+
+TEST_P(ParallelForTest, WhatAPieceThrowsReachesTheCaller) {
+  // From the first range, and from the last, which another thread has.
+  for (const int64_t at : {int64_t{0}, int64_t{999}}) {
+    const auto work = [at](int64_t begin, int64_t end) {
+      if (begin <= at && at < end) throw std::bad_alloc();
+    };
+    EXPECT_THROW(ParallelFor(context, 1000, 10, work), std::bad_alloc) << at;
+  }
+  // All throw: one of them is told.
+  const auto check = [](int64_t, int64_t) { HF_CHECK(2 * 2 == 5); };
+  try {
+    ParallelFor(context, 1000, 10, check);
+    FAIL() << "nothing was thrown";
+  } catch (const CheckFailure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("2 * 2 == 5"), std::string::npos)
+        << failure.what();
+  }
+  // The threads are as before.
+  std::atomic<int64_t> done{0};
+  ParallelFor(context, 1000, 10,
+              [&](int64_t begin, int64_t end) { done.fetch_add(end - begin); });
+  EXPECT_EQ(done.load(), 1000);
+}
+
+TEST_P(ParallelForTest, AnExceptionEndsTheOtherPiecesEarly) {
+  context.stop = &stop;
+  stop.Begin(1);
+  constexpr int64_t kAll = int64_t{1} << 40;  // days
+  std::atomic<int64_t> done{0};
+  const auto work = [&](int64_t begin, int64_t end) {
+    if (begin == 0) throw std::bad_alloc();
+    Work(std::chrono::microseconds(std::min<int64_t>(end - begin, 5000)));
+    done.fetch_add(end - begin);
+  };
+  EXPECT_THROW(ParallelFor(context, kAll, 1, work), std::bad_alloc);
+  EXPECT_LT(done.load(), kAll / 2);
+}
+
+TEST_P(ParallelForTest, AKernelsBoundsAreChecked) {
+  // A kernel of the library itself, with an operand too few.
+  const OpSchema& add = GetOp(OpId::add);
+  const Attrs attrs(&add);
+  const TestTensor x(DType::kFloat32, {2}, {1, 2});
+  EXPECT_THROW(
+      {
+        const absl::Status status =
+            RunKernel(CpuKernels().kernels[static_cast<int>(OpId::add)],
+                      context, attrs, {x}, {x});
+        ADD_FAILURE() << status;
+      },
+      CheckFailure);
+}
+
+TEST_P(ParallelForTest, SerialForGoesInOrderAndLooksBetween) {
+  context.stop = &stop;
+  stop.Begin(1);
+  Ranges ranges;
+  EXPECT_TRUE(SerialFor(context, 10, 4, [&](int64_t begin, int64_t end) {
+    ranges.emplace_back(begin, end);
+  }));
+  EXPECT_EQ(ranges, (Ranges{{0, 4}, {4, 8}, {8, 10}}));
+  ranges.clear();
+  EXPECT_FALSE(SerialFor(context, 10, 4, [&](int64_t begin, int64_t end) {
+    ranges.emplace_back(begin, end);
+    if (begin == 4) stop.StopOne(1, absl::AbortedError("enough"));
+  }));
+  EXPECT_EQ(ranges, (Ranges{{0, 4}, {4, 8}}));
+}
+
+TEST(FirstFailureTest, ItIsTheFirstItemsWhoeverComesFirst) {
+  EXPECT_TRUE(FirstFailure().Take().ok());
+  FirstFailure failure;
+  failure.Note(7, absl::InternalError("seven"));
+  failure.Note(3, absl::InternalError("three"));
+  failure.Note(5, absl::InternalError("five"));
+  EXPECT_EQ(failure.Take().message(), "three");
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelForTest, testing::Values(1, 2, 4));

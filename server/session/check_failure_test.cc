@@ -11,11 +11,24 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/parallel.h"
 #include "ops/check.h"
 #include "server/session/scripted_session.h"
 
 namespace holdfast {
 namespace {
+
+// A kernel whose loop has several threads: the last piece fails.
+void FailInAPiece(const std::function<void()>& fail) {
+  class FourThreads final : public KernelContext {
+   public:
+    FourThreads() { num_threads = 4; }
+    void* Scratch(size_t) override { return nullptr; }
+  };
+  cpu::ParallelFor(FourThreads(), 1000, 10, [&](int64_t, int64_t end) {
+    if (end == 1000) fail();
+  });
+}
 
 // The CPU, some of whose kernels throw.
 class WrongDevice final : public Device {
@@ -72,6 +85,8 @@ class WrongDevice final : public Device {
       {OpId::sub, [] { throw std::bad_alloc(); }},
       {OpId::exp, [] { throw std::length_error("of a list"); }},
       {OpId::sin, [] { throw std::runtime_error("of a library"); }},
+      {OpId::floor, [] { FailInAPiece([] { HF_CHECK(3 * 3 == 8); }); }},
+      {OpId::ceil, [] { FailInAPiece([] { throw std::bad_alloc(); }); }},
   };
 };
 
@@ -120,6 +135,18 @@ TEST_F(CheckFailureTest, ALibrarysExceptionIsTheOpsError) {
   EXPECT_EQ(status.code(), static_cast<int>(absl::StatusCode::kInternal));
   EXPECT_NE(status.message().find("of a library"), std::string::npos);
   ExpectGoesOn(4);
+}
+
+TEST_F(CheckFailureTest, InAThreadOfALoopItIsTheOpsErrorToo) {
+  Op(OpId::floor, {1}, 3);
+  const v1::Status status = Read(3).status();
+  EXPECT_EQ(status.code(), static_cast<int>(absl::StatusCode::kInternal));
+  EXPECT_NE(status.message().find("3 * 3 == 8"), std::string::npos)
+      << status.message();
+  Op(OpId::ceil, {1}, 4);
+  EXPECT_EQ(Read(4).status().code(),
+            static_cast<int>(absl::StatusCode::kResourceExhausted));
+  ExpectGoesOn(5);
 }
 
 TEST_F(CheckFailureTest, ATargetIsUsableOnceItIsTold) {
