@@ -165,6 +165,39 @@ bool TryDnnl(KernelContext& context, const Attrs& attrs, const ConvShape& s,
   return true;
 }
 
+// Samples that oneDNN computes at a time: nothing stops it, and these take
+// seconds on a few processors. All of them where the whole is not much more.
+int64_t SamplesAtATime(const ConvShape& s) {
+  constexpr double kMost = int64_t{1} << 36;
+  const double each = static_cast<double>(s.out_channels) *
+                      static_cast<double>(s.out_plane()) *
+                      static_cast<double>(s.taps());
+  if (static_cast<double>(s.n) * each <= 4 * kMost) return s.n;
+  return std::max<int64_t>(1, static_cast<int64_t>(kMost / each));
+}
+
+// The same for an op whose output has the samples of its first operand, of
+// `from_size` and `to_size` elements each. make(shape) is for some of them.
+template <typename Make>
+bool TrySamples(KernelContext& context, const Attrs& attrs, ConvShape s,
+                Make make, const float* from, int64_t from_size, void* weight,
+                float* to, int64_t to_size, void* bias, absl::Status* status) {
+  const int64_t count = s.n, piece = SamplesAtATime(s);
+  for (int64_t i = 0; i < count; i += piece) {
+    if (i > 0 && context.Stopped()) return true;
+    s.n = std::min(piece, count - i);
+    if (!TryDnnl(
+            context, attrs, s, bias != nullptr, [&] { return make(s); },
+            {const_cast<float*>(from) + i * from_size, weight, to + i * to_size,
+             bias},
+            status)) {
+      return false;
+    }
+    if (!status->ok()) return true;
+  }
+  return true;
+}
+
 // Inputs contiguous and of one type.
 absl::Status Contiguous(KernelContext& context,
                         absl::Span<const TensorView> inputs, DType dtype,
@@ -217,10 +250,13 @@ absl::Status Conv(KernelContext& context, const Attrs& attrs,
                               absl::MakeSpan(views));
   if (!s.ok()) return s;
   const bool bias = views[2].present();
-  if (out.dtype == DType::kFloat32 && shape.in_channels > 0 &&
-      TryDnnl(
-          context, attrs, shape, bias, [&] { return MakeForward(shape, bias); },
-          {views[0].data, views[1].data, outputs[0].data, views[2].data}, &s)) {
+  if (out.dtype == DType::kFloat32 && shape.in_channels > 0 && shape.n > 0 &&
+      TrySamples(
+          context, attrs, shape,
+          [&](const ConvShape& some) { return MakeForward(some, bias); },
+          views[0].as<float>(), shape.in_channels * shape.in_plane(),
+          views[1].data, outputs[0].as<float>(),
+          shape.out_channels * shape.out_plane(), views[2].data, &s)) {
     return s;
   }
   return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {
@@ -243,10 +279,10 @@ absl::Status ConvBackwardInput(KernelContext& context, const Attrs& attrs,
                               absl::MakeSpan(views));
   if (!s.ok()) return s;
   if (out.dtype == DType::kFloat32 &&
-      TryDnnl(
-          context, attrs, shape, false,
-          [&] { return MakeBackwardInput(shape); },
-          {views[0].data, views[1].data, outputs[0].data}, &s)) {
+      TrySamples(context, attrs, shape, MakeBackwardInput, views[0].as<float>(),
+                 shape.out_channels * shape.out_plane(), views[1].data,
+                 outputs[0].as<float>(), shape.in_channels * shape.in_plane(),
+                 nullptr, &s)) {
     return s;
   }
   return DispatchFloat(out.dtype, [&](auto tag) -> absl::Status {

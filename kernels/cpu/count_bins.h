@@ -29,6 +29,7 @@ inline int64_t CountParts(int64_t n, int64_t bins) {
 template <typename Acc, typename I, typename Add>
 absl::Status CountBins(KernelContext& context, const I* values, int64_t n,
                        int64_t low, int64_t bins, Acc* counts, const Add& add) {
+  constexpr int64_t kLook = int64_t{1} << 18;
   const int64_t parts = CountParts(n, bins);
   Acc* all = counts;
   if (parts > 1) {
@@ -41,12 +42,15 @@ absl::Status CountBins(KernelContext& context, const I* values, int64_t n,
     for (int64_t part = b; part < e; ++part) {
       Acc* own = all + part * bins;
       std::fill(own, own + bins, Acc{0});
-      const int64_t end = n * (part + 1) / parts;
-      for (int64_t i = n * part / parts; i < end; ++i) {
-        const auto bin = static_cast<uint64_t>(LoadOnce(values + i)) -
-                         static_cast<uint64_t>(low);
-        if (bin < static_cast<uint64_t>(bins)) add(own[bin], i);
-      }
+      const int64_t first = n * part / parts;
+      const int64_t size = n * (part + 1) / parts - first;
+      SerialFor(context, size, kLook, [&](int64_t from, int64_t to) {
+        for (int64_t i = first + from; i < first + to; ++i) {
+          const auto bin = static_cast<uint64_t>(LoadOnce(values + i)) -
+                           static_cast<uint64_t>(low);
+          if (bin < static_cast<uint64_t>(bins)) add(own[bin], i);
+        }
+      });
     }
   });
   if (parts == 1) return absl::OkStatus();

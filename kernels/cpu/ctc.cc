@@ -75,10 +75,15 @@ CtcLogProbs<T> Sample(const TensorView& view, int64_t n) {
   return {view.as<T>() + n * spec.strides[1], spec.strides[0], spec.strides[2]};
 }
 
+// Steps in time of one sample, which follow each other, between two looks.
+int64_t StepsAtATime(const CtcProblem& p) {
+  return std::max<int64_t>(1, 65536 / (p.states() + p.classes));
+}
+
 // Fills alpha [T, states] of sample n and returns its loss.
 template <typename T>
-T ForwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
-              T* alpha) {
+T ForwardPass(const KernelContext& context, const CtcProblem& p, int64_t n,
+              const CtcLogProbs<T>& probs, T* alpha) {
   const int64_t steps = p.input_lengths[n], width = p.states();
   const int64_t used = p.used(n);
   std::fill(alpha, alpha + p.steps * width, CtcImpossible<T>());
@@ -86,7 +91,9 @@ T ForwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
   for (int64_t s = 0; s < std::min<int64_t>(used, 2); ++s) {
     alpha[s] = probs(0, p.Label(n, s));
   }
+  const int64_t piece = StepsAtATime(p);
   for (int64_t t = 1; t < steps; ++t) {
+    if (t % piece == 0 && context.Stopped()) return T(0);
     const T* before = alpha + (t - 1) * width;
     T* now = alpha + t * width;
     for (int64_t s = 0; s < used; ++s) {
@@ -103,11 +110,14 @@ T ForwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
 // Adds sample n's gradient into `out` (elements (t, class) as `step` says),
 // which is zero. `beta` and `total`: scratch of states and classes.
 template <typename T>
-void BackwardPass(const CtcProblem& p, int64_t n, const CtcLogProbs<T>& probs,
-                  const T* alpha, T loss, T grad, T* beta, T* total, T* out) {
+void BackwardPass(const KernelContext& context, const CtcProblem& p, int64_t n,
+                  const CtcLogProbs<T>& probs, const T* alpha, T loss, T grad,
+                  T* beta, T* total, T* out) {
   const int64_t steps = p.input_lengths[n], width = p.states();
   const int64_t used = p.used(n);
+  const int64_t piece = StepsAtATime(p);
   for (int64_t t = steps - 1; t >= 0; --t) {
+    if (t % piece == 0 && context.Stopped()) return;
     if (t == steps - 1) {
       for (int64_t s = 0; s < used; ++s) {
         beta[s] = s + 2 >= used ? probs(t, p.Label(n, s)) : CtcImpossible<T>();
@@ -148,7 +158,7 @@ HOLDFAST_CPU_KERNEL(ctc_loss) {
     T* alphas = outputs[1].as<T>();
     ParallelFor(context, p.batch, 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
-        losses[n] = ForwardPass(p, n, Sample<T>(inputs[0], n),
+        losses[n] = ForwardPass(context, p, n, Sample<T>(inputs[0], n),
                                 alphas + n * p.steps * p.states());
       }
     });
@@ -188,7 +198,7 @@ HOLDFAST_CPU_KERNEL(ctc_loss_backward) {
         const T g = grad.as<T>()[n];
         if (g == T(0)) continue;
         T* beta = rows + n * scratch;
-        BackwardPass(p, n, Sample<T>(inputs[1], n),
+        BackwardPass(context, p, n, Sample<T>(inputs[1], n),
                      alpha.as<T>() + n * p.steps * p.states(), loss.as<T>()[n],
                      g, beta, beta + p.states(), out + n * p.classes);
       }

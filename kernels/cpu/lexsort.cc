@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/sort_items.h"
 
 namespace holdfast::cpu {
@@ -34,16 +35,25 @@ HOLDFAST_CPU_KERNEL(lexsort) {
       return absl::ResourceExhaustedError("scratch memory for sorting rows");
     }
     const T* p = view.as<T>();
-    for (int64_t i = 0; i < count; ++i) keys[i] = EncodeKey(p + i);
-    std::iota(rows, rows + n, 0);
-    std::sort(rows, rows + n, [&](int64_t a, int64_t b) {
-      const K* x = keys + a * columns;
-      const K* y = keys + b * columns;
-      for (int64_t j = 0; j < columns; ++j) {
-        if (x[j] != y[j]) return x[j] < y[j];
-      }
-      return a < b;
+    ParallelFor(context, count, 16384, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) keys[i] = EncodeKey(p + i);
     });
+    if (context.Stopped()) return absl::AbortedError("stopped");
+    std::iota(rows, rows + n, 0);
+    const bool sorted = UntilStopped(context, [&](StepCounter& steps) {
+      std::sort(rows, rows + n, [&](int64_t a, int64_t b) {
+        const K* x = keys + a * columns;
+        const K* y = keys + b * columns;
+        for (int64_t j = 0; j < columns; ++j) {
+          if (x[j] == y[j]) continue;
+          steps.Count(j + 1);
+          return x[j] < y[j];
+        }
+        steps.Count(columns);
+        return a < b;
+      });
+    });
+    if (!sorted) return absl::AbortedError("stopped");
     std::copy(rows, rows + n, order);
     return absl::OkStatus();
   });

@@ -31,9 +31,10 @@ inline Attrs MakeAttrs(OpId id, const AttrList& list) {
 }
 
 // Outputs of `op` over `inputs` (TestTensor() for an absent one), or its error.
+// `stop`: what may stop it; null: nothing does.
 inline absl::StatusOr<std::vector<TestTensor>> TryOp(
     OpId id, const AttrList& list, const std::vector<TestTensor>& inputs,
-    int threads = 1) {
+    int threads = 1, StopSignal* stop = nullptr) {
   const Attrs attrs = MakeAttrs(id, list);
   std::vector<const TensorSpec*> specs;
   for (const TestTensor& t : inputs) {
@@ -43,6 +44,7 @@ inline absl::StatusOr<std::vector<TestTensor>> TryOp(
   absl::Status s = InferOp(attrs, specs, /*inplace=*/false, &inferred);
   if (!s.ok()) return s;
   TestContext context(threads);
+  context.stop = stop;
   std::vector<int64_t*> unknown;
   for (OutputSpec& out : inferred) {
     for (int64_t& size : out.spec.shape) {

@@ -70,19 +70,29 @@ struct DropoutBody {
 };
 
 // Sorts by the digits above bit `low_bit`, least significant first; the
-// result is in *a, `b` is as large.
-void RadixSort(uint64_t** a, uint64_t** b, int64_t n, int low_bit) {
+// result is in *a, `b` is as large. False if the kernel is to stop.
+bool RadixSort(const KernelContext& context, uint64_t** a, uint64_t** b,
+               int64_t n, int low_bit) {
+  constexpr int64_t kLook = int64_t{1} << 18;
   for (int shift = low_bit; shift < 64; shift += 8) {
     int64_t start[256] = {};
     const uint64_t* from = *a;
-    for (int64_t i = 0; i < n; ++i) ++start[from[i] >> shift & 255];
+    const auto count = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++start[from[i] >> shift & 255];
+    };
+    if (!SerialFor(context, n, kLook, count)) return false;
     int64_t sum = 0;
     for (int64_t& s : start) sum += std::exchange(s, sum);
     uint64_t* to = *b;
-    for (int64_t i = 0; i < n; ++i)
-      to[start[from[i] >> shift & 255]++] = from[i];
+    const auto distribute = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        to[start[from[i] >> shift & 255]++] = from[i];
+      }
+    };
+    if (!SerialFor(context, n, kLook, distribute)) return false;
     std::swap(*a, *b);
   }
+  return true;
 }
 
 }  // namespace
@@ -177,7 +187,9 @@ HOLDFAST_CPU_KERNEL(randperm) {
       },
       kBlock);
   uint64_t* spare = keys + n;
-  RadixSort(&keys, &spare, n, index_bits);
+  if (!RadixSort(context, &keys, &spare, n, index_bits)) {
+    return absl::AbortedError("stopped");
+  }
   for (int64_t i = 0; i < n; ++i) keys[i] &= index_mask;
   const StridedLoop walk({outputs[0]}, StridedLoop::Order::kLogical);
   walk.Store(0, DType::kInt64, 0, n, keys);

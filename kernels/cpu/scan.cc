@@ -4,6 +4,7 @@
 // cumsum, cumprod, logcumsumexp, linear_scan.
 #include "kernels/cpu/scan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,14 +13,34 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/dtype_dispatch.h"
+#include "ops/complex.h"
 
 namespace holdfast::cpu {
 namespace {
 
 // Floats run in double; integers modulo 2^64; bool as "or" and "and".
 template <typename T>
-using Running =
-    std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+using Running = std::conditional_t<
+    kIsComplex<T>, Complex<double>,
+    std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>>;
+
+template <typename T>
+HOLDFAST_INLINE Running<T> Widen(T x) {
+  if constexpr (kIsComplex<T>) {
+    return {static_cast<double>(x.real), static_cast<double>(x.imag)};
+  } else {
+    return static_cast<Running<T>>(x);
+  }
+}
+template <typename T>
+HOLDFAST_INLINE T Narrow(Running<T> x) {
+  if constexpr (kIsComplex<T>) {
+    using Part = decltype(T::real);
+    return {static_cast<Part>(x.real), static_cast<Part>(x.imag)};
+  } else {
+    return static_cast<T>(x);
+  }
+}
 
 template <typename T>
 struct AddStep {
@@ -30,10 +51,10 @@ struct AddStep {
     if constexpr (std::is_same_v<T, bool>) {
       sum |= x;
     } else {
-      sum += static_cast<State>(x);
+      sum = sum + Widen(x);
     }
   }
-  static HOLDFAST_INLINE T Result(State sum) { return static_cast<T>(sum); }
+  static HOLDFAST_INLINE T Result(State sum) { return Narrow<T>(sum); }
 };
 
 template <typename T>
@@ -42,11 +63,9 @@ struct MulStep {
   using State = Running<T>;
   static HOLDFAST_INLINE State Init() { return 1; }
   static HOLDFAST_INLINE void Run(State& product, T x) {
-    product *= static_cast<State>(x);
+    product = product * Widen(x);
   }
-  static HOLDFAST_INLINE T Result(State product) {
-    return static_cast<T>(product);
-  }
+  static HOLDFAST_INLINE T Result(State product) { return Narrow<T>(product); }
 };
 
 // log(sum(exp)) as a maximum and the sum of exponentials below it, so that
@@ -76,34 +95,43 @@ struct LogAddStep {
   }
 };
 
+// `n` steps of `runs` times `cols` runs. carried: null for whole runs, else the
+// states of the columns of one, which go on from there.
 template <typename T, typename Step>
 struct ScanBody {
+  using State = typename Step::State;
+
   static HOLDFAST_INLINE int Run(const T* in, T* out, int64_t n, int64_t stride,
-                                 int64_t cols, int64_t runs) {
+                                 int64_t cols, int64_t runs, State* carried) {
     for (int64_t i = 0; i < runs; ++i) {
       const int64_t at = i * n * stride;
-      One(in + at, out + at, n, stride, cols);
+      One(in + at, out + at, n, stride, cols, carried);
     }
     return 0;
   }
   static HOLDFAST_INLINE void One(const T* in, T* out, int64_t n,
-                                  int64_t stride, int64_t cols) {
+                                  int64_t stride, int64_t cols,
+                                  State* carried) {
     if (cols == 1) {
-      typename Step::State state = Step::Init();
+      State state = carried == nullptr ? Step::Init() : *carried;
       for (int64_t i = 0; i < n; ++i) {
         Step::Run(state, LoadElement(in + i * stride));
         out[i * stride] = Step::Result(state);
       }
+      if (carried != nullptr) *carried = state;
       return;
     }
-    typename Step::State states[kScanCols];
-    for (int64_t j = 0; j < cols; ++j) states[j] = Step::Init();
+    State states[kScanCols];
+    for (int64_t j = 0; j < cols; ++j) {
+      states[j] = carried == nullptr ? Step::Init() : carried[j];
+    }
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < cols; ++j) {
         Step::Run(states[j], LoadElement(in + i * stride + j));
         out[i * stride + j] = Step::Result(states[j]);
       }
     }
+    if (carried != nullptr) std::copy(states, states + cols, carried);
   }
 };
 
@@ -134,10 +162,25 @@ struct Scan {
   template <typename T>
   absl::Status operator()(TypeTag<T>) const {
     if constexpr (Step<T>::kHas) {
-      ForEachScan(context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
+      using State = typename Step<T>::State;
+      const auto scan = [&](int64_t at, int64_t n, int64_t cols, int64_t runs,
+                            State* carried) {
         Vectorised<ScanBody<T, Step<T>>>(static_cast<const T*>(in.as<T>() + at),
-                                         out.as<T>() + at, shape.n, shape.inner,
-                                         cols, runs);
+                                         out.as<T>() + at, n, shape.inner, cols,
+                                         runs, carried);
+      };
+      ForEachScan(context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
+        const int64_t piece = ScanPiece(cols);
+        if (shape.n <= piece) {
+          return scan(at, shape.n, cols, runs, static_cast<State*>(nullptr));
+        }
+        for (; runs > 0; --runs, at += shape.n * shape.inner) {
+          State states[kScanCols];
+          std::fill(states, states + cols, Step<T>::Init());
+          SerialFor(context, shape.n, piece, [&](int64_t begin, int64_t end) {
+            scan(at + begin * shape.inner, end - begin, cols, 1, states);
+          });
+        }
       });
       return absl::OkStatus();
     }
@@ -150,27 +193,32 @@ absl::Status RunScan(KernelContext& context, const Attrs& attrs,
                      const TensorView& input, const TensorView& out) {
   return WithScan(context, attrs, input, out,
                   [&](const ScanShape& shape, const TensorView& in) {
-                    return DispatchDType(out.spec->dtype,
-                                         Scan<Step>{context, shape, in, out});
+                    return DispatchWithComplex(
+                        out.spec->dtype, Scan<Step>{context, shape, in, out});
                   });
 }
 
-// y[i] = x[i] + a[i] * y[i - 1]; from the other end with `reverse`.
+// y[i] = x[i] + a[i] * y[i - 1] for the steps [begin, end) of n; from the other
+// end with `reverse`. `states`: of the columns, zero before the first step.
 template <typename T>
 struct LinearBody {
-  static HOLDFAST_INLINE int Run(const T* x, const T* a, T* y, int64_t n,
-                                 int64_t stride, int64_t cols, bool reverse) {
-    double states[kScanCols];
-    for (int64_t j = 0; j < cols; ++j) states[j] = 0;
-    for (int64_t i = 0; i < n; ++i) {
+  static HOLDFAST_INLINE int Run(const T* x, const T* a, T* y, int64_t begin,
+                                 int64_t end, int64_t n, int64_t stride,
+                                 int64_t cols, bool reverse,
+                                 Running<T>* carried) {
+    Running<T> states[kScanCols];
+    std::copy(carried, carried + cols, states);
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t at = (reverse ? n - 1 - i : i) * stride;
       for (int64_t j = 0; j < cols; ++j) {
         // The first coefficient has nothing to multiply, not even NaN.
-        const double carried = i == 0 ? 0.0 : a[at + j] * states[j];
-        states[j] = x[at + j] + carried;
-        y[at + j] = static_cast<T>(states[j]);
+        const Running<T> before =
+            i == 0 ? Running<T>(0) : Widen(a[at + j]) * states[j];
+        states[j] = Widen(x[at + j]) + before;
+        y[at + j] = Narrow<T>(states[j]);
       }
     }
+    std::copy(states, states + cols, carried);
     return 0;
   }
 };
@@ -200,15 +248,21 @@ HOLDFAST_CPU_KERNEL(linear_scan) {
   return WithScan(
       context, attrs, inputs[0], out,
       [&](const ScanShape& shape, const TensorView& in) {
-        return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
+        return DispatchField(out.spec->dtype, [&](auto tag) -> absl::Status {
           using T = typename decltype(tag)::type;
           ForEachScan(
               context, shape, [&](int64_t at, int64_t cols, int64_t runs) {
                 for (; runs > 0; --runs, at += shape.n * shape.inner) {
-                  Vectorised<LinearBody<T>>(
-                      static_cast<const T*>(in.as<T>() + at),
-                      static_cast<const T*>(factors.as<T>() + at),
-                      out.as<T>() + at, shape.n, shape.inner, cols, reverse);
+                  Running<T> states[kScanCols];
+                  std::fill(states, states + cols, Running<T>(0));
+                  SerialFor(context, shape.n, ScanPiece(cols),
+                            [&](int64_t begin, int64_t end) {
+                              Vectorised<LinearBody<T>>(
+                                  static_cast<const T*>(in.as<T>() + at),
+                                  static_cast<const T*>(factors.as<T>() + at),
+                                  out.as<T>() + at, begin, end, shape.n,
+                                  shape.inner, cols, reverse, states + 0);
+                            });
                 }
               });
           return absl::OkStatus();

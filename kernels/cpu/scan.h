@@ -39,6 +39,11 @@ inline absl::StatusOr<ScanShape> MakeScanShape(const TensorSpec& spec,
 // Runs that are taken side by side: their states fit the first-level cache.
 inline constexpr int64_t kScanCols = 256;
 
+// A run may be long: steps of one between two looks, `cols` runs side by side.
+inline int64_t ScanPiece(int64_t cols) {
+  return std::max<int64_t>(1, (int64_t{1} << 17) / cols);
+}
+
 // Calls fn(first, cols, runs): `runs` times `cols` runs side by side, the first
 // of which begins at element `first`. Each steps by shape.inner; the next ones
 // begin shape.n * shape.inner further.

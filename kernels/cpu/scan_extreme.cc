@@ -3,6 +3,8 @@
 //
 // cummax, cummin: the extreme so far and the last position that has it. NaN
 // beats everything.
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -23,17 +25,26 @@ HOLDFAST_INLINE bool Replaces(T x, T best) {
   }
 }
 
+// The steps [begin, end) of a run. `bests` and `places`: of its columns, what
+// the steps before have left.
 template <typename T, bool kMax>
 struct ExtremesBody {
   static HOLDFAST_INLINE int Run(const T* in, T* values, int64_t* indices,
-                                 int64_t n, int64_t stride, int64_t cols) {
+                                 int64_t begin, int64_t end, int64_t stride,
+                                 int64_t cols, T* bests, int64_t* places) {
     T best[kScanCols];
     int64_t found[kScanCols];
-    for (int64_t j = 0; j < cols; ++j) {
-      values[j] = best[j] = LoadElement(in + j);
-      indices[j] = found[j] = 0;
+    if (begin == 0) {
+      for (int64_t j = 0; j < cols; ++j) {
+        values[j] = best[j] = LoadElement(in + j);
+        indices[j] = found[j] = 0;
+      }
+      begin = 1;
+    } else {
+      std::copy(bests, bests + cols, best);
+      std::copy(places, places + cols, found);
     }
-    for (int64_t i = 1; i < n; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i * stride;
       for (int64_t j = 0; j < cols; ++j) {
         const T x = LoadElement(in + row + j);
@@ -42,6 +53,8 @@ struct ExtremesBody {
         indices[row + j] = found[j] = replaces ? i : found[j];
       }
     }
+    std::copy(best, best + cols, bests);
+    std::copy(found, found + cols, places);
     return 0;
   }
 };
@@ -62,9 +75,15 @@ absl::Status Extremes(KernelContext& context, const Attrs& attrs,
     using T = typename decltype(tag)::type;
     ForEachScan(context, *shape, [&](int64_t at, int64_t cols, int64_t runs) {
       for (; runs > 0; --runs, at += shape->n * shape->inner) {
-        Vectorised<ExtremesBody<T, kMax>>(
-            static_cast<const T*>(view.as<T>() + at), outputs[0].as<T>() + at,
-            outputs[1].as<int64_t>() + at, shape->n, shape->inner, cols);
+        T best[kScanCols];
+        int64_t found[kScanCols];
+        SerialFor(context, shape->n, ScanPiece(cols),
+                  [&](int64_t begin, int64_t end) {
+                    Vectorised<ExtremesBody<T, kMax>>(
+                        static_cast<const T*>(view.as<T>() + at),
+                        outputs[0].as<T>() + at, outputs[1].as<int64_t>() + at,
+                        begin, end, shape->inner, cols, best + 0, found + 0);
+                  });
       }
     });
     return absl::OkStatus();

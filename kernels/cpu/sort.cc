@@ -31,14 +31,9 @@ namespace {
 
 constexpr uint64_t kDescending = ~uint64_t{0};
 
-// Items may then be what no loop has written; their indices lead anywhere.
-bool Stopped(const KernelContext* threads) {
-  return threads != nullptr && threads->Stopped();
-}
-
 // The first `k` items of a row as values and indices.
 template <typename T, typename Item>
-void DecodeItems(KernelContext* context, const Item* items, int64_t k,
+void DecodeItems(const KernelContext& context, const Item* items, int64_t k,
                  uint64_t flip, const T* p, int64_t stride, T* values,
                  int64_t* indices, int64_t out_stride) {
   using K = SortKey<T>;
@@ -51,8 +46,7 @@ void DecodeItems(KernelContext* context, const Item* items, int64_t k,
       indices[i * out_stride] = index;
     }
   };
-  if (context == nullptr) return decode(0, k);
-  ParallelFor(*context, k, 16384, decode);
+  ParallelFor(context, k, 16384, decode);
 }
 
 // Sorts whole rows and keeps the first k of each.
@@ -63,16 +57,15 @@ absl::Status SortRows(KernelContext& context, const RowLayout& layout,
   const int64_t n = layout.n;
   return ForEachRow(
       context, layout, 2 * n * sizeof(Item),
-      [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
+      [&](const KernelContext& threads, int64_t from, int64_t to,
+          char* scratch) {
         Item* items = reinterpret_cast<Item*>(scratch);
         const T* p = in + from;
-        EncodeItems(threads, p, layout.stride, n, flip, items);
-        if (threads != nullptr) {
-          SortItems(*threads, items, items + n, n);
-        } else {
-          SortItems(items, items + n, n);
+        // Items that no loop has written have indices that lead anywhere.
+        if (!EncodeItems(threads, p, layout.stride, n, flip, items) ||
+            !SortItems(threads, items, items + n, n)) {
+          return;
         }
-        if (Stopped(threads)) return;
         DecodeItems(threads, items, k, flip, p, layout.stride, values + to,
                     indices + to, layout.out_stride);
       });
@@ -99,22 +92,26 @@ struct EncodeBlockBody {
 // The k least of the positions [begin, end), in any order, at the front of
 // `items`, which has room for `capacity` > k. Elements are let in when they
 // beat the k-th of those seen, and thrown out again when the room is used up.
+// Their number; 0 if the kernel is to stop.
 template <typename T, typename Item>
-int64_t LeastItems(const T* p, int64_t stride, int64_t begin, int64_t end,
-                   int64_t k, uint64_t flip, Item* items, int64_t capacity) {
+int64_t LeastItems(const KernelContext& context, const T* p, int64_t stride,
+                   int64_t begin, int64_t end, int64_t k, uint64_t flip,
+                   Item* items, int64_t capacity) {
   using K = SortKey<T>;
-  constexpr int64_t kBlock = 128;
+  constexpr int64_t kBlock = 128, kLook = int64_t{1} << 20;
   K keys[kBlock];
   int64_t count = 0;
   bool full = false;
   K limit = ~K{0};
   const auto shrink = [&] {
-    std::nth_element(items, items + k - 1, items + count);
+    if (!PartItems(context, items, k - 1, count)) return false;
     count = k;
     limit = static_cast<K>(items[k - 1].key());
     full = true;
+    return true;
   };
   for (int64_t i = begin; i < end; i += kBlock) {
+    if ((i - begin) % kLook == kLook - kBlock && context.Stopped()) return 0;
     const int64_t n = std::min(kBlock, end - i);
     const K least = Vectorised<EncodeBlockBody<T>>(
         p + i * stride, stride, n, static_cast<K>(flip), static_cast<K*>(keys));
@@ -123,11 +120,22 @@ int64_t LeastItems(const T* p, int64_t stride, int64_t begin, int64_t end,
       // An equal key at a later position does not beat.
       if (full && keys[j] >= limit) continue;
       items[count++] = Item::Make(keys[j], i + j);
-      if (count == capacity) shrink();
+      if (count == capacity && !shrink()) return 0;
     }
   }
-  if (count > k) shrink();
+  if (count > k && !shrink()) return 0;
   return count;
+}
+
+// Sorts items that are in any order; false if the kernel is to stop.
+template <typename Item>
+bool SortFew(const KernelContext& context, Item* items, int64_t n) {
+  return UntilStopped(context, [&](StepCounter& steps) {
+    std::sort(items, items + n, [&](const Item& a, const Item& b) {
+      steps.Count();
+      return a < b;
+    });
+  });
 }
 
 template <typename T, typename Item>
@@ -140,36 +148,41 @@ absl::Status TopRows(KernelContext& context, const RowLayout& layout, int64_t k,
   const int64_t capacity = k + std::max<int64_t>(k, 48);
   return ForEachRow(
       context, layout, parts * capacity * sizeof(Item),
-      [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
+      [&](const KernelContext& threads, int64_t from, int64_t to,
+          char* scratch) {
         Item* items = reinterpret_cast<Item*>(scratch);
         const T* p = in + from;
-        if (threads == nullptr || parts == 1) {
-          LeastItems(p, layout.stride, 0, n, k, flip, items, capacity);
+        if (threads.num_threads == 1 || parts == 1) {
+          if (LeastItems(threads, p, layout.stride, 0, n, k, flip, items,
+                         capacity) == 0) {
+            return;
+          }
         } else {
           int64_t counts[64];
-          ParallelFor(*threads, parts, 1, [&](int64_t b, int64_t e) {
+          ParallelFor(threads, parts, 1, [&](int64_t b, int64_t e) {
             for (int64_t i = b; i < e; ++i) {
-              counts[i] = LeastItems(p, layout.stride, n * i / parts,
+              counts[i] = LeastItems(threads, p, layout.stride, n * i / parts,
                                      n * (i + 1) / parts, k, flip,
                                      items + i * capacity, capacity);
             }
           });
-          if (Stopped(threads)) return;
+          if (threads.Stopped()) return;
           int64_t count = counts[0];
           for (int64_t i = 1; i < parts; ++i) {
             std::memmove(static_cast<void*>(items + count),
                          items + i * capacity, counts[i] * sizeof(Item));
             count += counts[i];
           }
-          std::nth_element(items, items + k - 1, items + count);
+          if (!PartItems(threads, items, k - 1, count)) return;
         }
-        if (sorted) std::sort(items, items + k);
-        DecodeItems<T, Item>(nullptr, items, k, flip, p, layout.stride,
+        if (sorted && !SortFew(threads, items, k)) return;
+        DecodeItems<T, Item>(threads, items, k, flip, p, layout.stride,
                              values + to, indices + to, layout.out_stride);
       });
 }
 
-// Picks one item per row: pick(items, n) -> Item.
+// Picks one item per row: pick(context, items, n, &item), which is false if the
+// kernel is to stop.
 template <typename T, typename Item, typename Pick>
 absl::Status SelectRows(KernelContext& context, const RowLayout& layout,
                         const T* in, T* values, int64_t* indices,
@@ -177,11 +190,14 @@ absl::Status SelectRows(KernelContext& context, const RowLayout& layout,
   const int64_t n = layout.n;
   return ForEachRow(
       context, layout, n * sizeof(Item),
-      [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
+      [&](const KernelContext& threads, int64_t from, int64_t to,
+          char* scratch) {
         Item* items = reinterpret_cast<Item*>(scratch);
-        EncodeItems(threads, in + from, layout.stride, n, 0, items);
-        if (Stopped(threads)) return;
-        const Item item = pick(items, n);
+        Item item;
+        if (!EncodeItems(threads, in + from, layout.stride, n, 0, items) ||
+            !pick(threads, items, n, &item)) {
+          return;
+        }
         values[to] = DecodeKey<T>(static_cast<SortKey<T>>(item.key()),
                                   in + from + item.index() * layout.stride);
         indices[to] = item.index();
@@ -191,20 +207,29 @@ absl::Status SelectRows(KernelContext& context, const RowLayout& layout,
 // The median's item: the lower one of two. NaN are the greatest keys; unless
 // they are ignored, the first one is the median.
 template <typename T, typename Item>
-Item MedianItem(Item* items, int64_t n, bool ignore_nan) {
+bool MedianItem(const KernelContext& context, Item* items, int64_t n,
+                bool ignore_nan, Item* median) {
+  constexpr int64_t kLook = int64_t{1} << 20;
   int64_t numbers = n;
   if constexpr (std::is_floating_point_v<T>) {
     constexpr SortKey<T> kNan = ~SortKey<T>{0};
-    for (int64_t i = 0; i < n; ++i) numbers -= items[i].key() == kNan;
+    const auto count = [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) numbers -= items[i].key() == kNan;
+    };
+    if (!SerialFor(context, n, kLook, count)) return false;
     if (numbers < n && !ignore_nan) {
       int64_t i = 0;
       while (items[i].key() != kNan) ++i;
-      return items[i];
+      *median = items[i];
+      return true;
     }
-    if (numbers == 0) return items[0];
+    if (numbers == 0) {
+      *median = items[0];
+      return true;
+    }
   }
   (void)ignore_nan;
-  return SelectItem(items, n, (numbers - 1) / 2);
+  return SelectItem(context, items, n, (numbers - 1) / 2, median);
 }
 
 // The last item of the longest run of equal keys, the first of several such.
@@ -280,7 +305,8 @@ HOLDFAST_CPU_KERNEL(kthvalue) {
       return SelectRows<T, Item>(
           context, layout, inputs[0].as<T>(), outputs[0].as<T>(),
           outputs[1].as<int64_t>(),
-          [k](Item* items, int64_t n) { return SelectItem(items, n, k); });
+          [k](const KernelContext& threads, Item* items, int64_t n,
+              Item* item) { return SelectItem(threads, items, n, k, item); });
     });
   });
 }
@@ -296,11 +322,13 @@ HOLDFAST_CPU_KERNEL(median) {
     using T = typename decltype(tag)::type;
     return DispatchItem<T>(layout.n, [&](auto item_tag) -> absl::Status {
       using Item = typename decltype(item_tag)::type;
-      return SelectRows<T, Item>(context, layout, inputs[0].as<T>(),
-                                 outputs[0].as<T>(), outputs[1].as<int64_t>(),
-                                 [ignore_nan](Item* items, int64_t n) {
-                                   return MedianItem<T>(items, n, ignore_nan);
-                                 });
+      return SelectRows<T, Item>(
+          context, layout, inputs[0].as<T>(), outputs[0].as<T>(),
+          outputs[1].as<int64_t>(),
+          [ignore_nan](const KernelContext& threads, Item* items, int64_t n,
+                       Item* item) {
+            return MedianItem<T>(threads, items, n, ignore_nan, item);
+          });
     });
   });
 }
@@ -319,11 +347,13 @@ HOLDFAST_CPU_KERNEL(mode) {
       const T* in = inputs[0].as<T>();
       return ForEachRow(
           context, layout, 2 * n * sizeof(Item),
-          [&](KernelContext* threads, int64_t from, int64_t to, char* scratch) {
+          [&](const KernelContext& threads, int64_t from, int64_t to,
+              char* scratch) {
             Item* items = reinterpret_cast<Item*>(scratch);
-            EncodeItems(threads, in + from, layout.stride, n, 0, items);
-            if (Stopped(threads)) return;
-            SortItems(items, items + n, n);
+            if (!EncodeItems(threads, in + from, layout.stride, n, 0, items) ||
+                !SortItems(threads, items, items + n, n)) {
+              return;
+            }
             const Item item = ModeItem(items, n);
             outputs[0].as<T>()[to] =
                 DecodeKey<T>(static_cast<SortKey<T>>(item.key()),

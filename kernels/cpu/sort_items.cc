@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kCompared = 256;
 // From here on wide digits: fewer passes over memory, more counters.
 constexpr int64_t kWide = 16384;
+// Between two looks: about a millisecond.
+constexpr int64_t kLook = int64_t{1} << 17;
 
 template <int kBits, typename Item>
 HOLDFAST_INLINE uint32_t Digit(const Item& item, int pass) {
@@ -25,15 +27,19 @@ HOLDFAST_INLINE uint32_t Digit(const Item& item, int pass) {
 }
 
 template <int kBits, typename Item>
-void RadixSort(Item* items, Item* temp, int64_t n) {
+bool RadixSort(const KernelContext& context, Item* items, Item* temp,
+               int64_t n) {
   constexpr int kPasses = (Item::kKeyBits + kBits - 1) / kBits;
   constexpr int kDigits = 1 << kBits;
   // One thread's; rows are sorted one at a time.
   static thread_local int64_t counts[kPasses][kDigits];
   std::memset(counts, 0, sizeof(counts));
-  for (int64_t i = 0; i < n; ++i) {
-    for (int p = 0; p < kPasses; ++p) ++counts[p][Digit<kBits>(items[i], p)];
-  }
+  const auto count_all = [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      for (int p = 0; p < kPasses; ++p) ++counts[p][Digit<kBits>(items[i], p)];
+    }
+  };
+  if (!SerialFor(context, n, kLook, count_all)) return false;
   Item* from = items;
   Item* to = temp;
   for (int p = 0; p < kPasses; ++p) {
@@ -45,35 +51,40 @@ void RadixSort(Item* items, Item* temp, int64_t n) {
       count[d] = start;
       start += size;
     }
-    for (int64_t i = 0; i < n; ++i) {
-      to[count[Digit<kBits>(from[i], p)]++] = from[i];
-    }
+    const auto distribute = [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        to[count[Digit<kBits>(from[i], p)]++] = from[i];
+      }
+    };
+    if (!SerialFor(context, n, kLook, distribute)) return false;
     std::swap(from, to);
   }
   if (from != items) std::memcpy(items, from, n * sizeof(Item));
+  return true;
 }
 
 template <typename Item>
-void Sort(Item* items, Item* temp, int64_t n) {
+bool Sort(const KernelContext& context, Item* items, Item* temp, int64_t n) {
   if (n < kCompared) {
     std::sort(items, items + n);
-  } else if (n < kWide) {
-    RadixSort<8>(items, temp, n);
-  } else {
-    RadixSort<11>(items, temp, n);
+    return true;
   }
+  return n < kWide ? RadixSort<8>(context, items, temp, n)
+                   : RadixSort<11>(context, items, temp, n);
 }
 
 // The same with every pass cut into a part per thread. The result is that of
 // one thread, since a sort of different items has only one.
 template <typename Item>
-void SortParallel(const KernelContext& context, Item* items, Item* temp,
+bool SortParallel(const KernelContext& context, Item* items, Item* temp,
                   int64_t n) {
   constexpr int kBits = 11, kDigits = 1 << kBits;
   constexpr int kPasses = (Item::kKeyBits + kBits - 1) / kBits;
   constexpr int kMaxParts = 32;
   const int64_t parts = std::min(context.num_threads, kMaxParts);
-  if (parts < 2 || n < 8 * kWide) return Sort(items, temp, n);
+  if (parts < 2 || n < 8 * kWide) {
+    return Sort(context, items, temp, n);
+  }
   std::vector<int64_t> counts(parts * kDigits);
   Item* from = items;
   Item* to = temp;
@@ -82,12 +93,16 @@ void SortParallel(const KernelContext& context, Item* items, Item* temp,
       for (int64_t part = b; part < e; ++part) {
         int64_t* count = counts.data() + part * kDigits;
         std::fill(count, count + kDigits, 0);
-        const int64_t end = n * (part + 1) / parts;
-        for (int64_t i = n * part / parts; i < end; ++i) {
-          ++count[Digit<kBits>(from[i], p)];
-        }
+        const Item* mine = from + n * part / parts;
+        const int64_t size = n * (part + 1) / parts - n * part / parts;
+        SerialFor(context, size, kLook, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            ++count[Digit<kBits>(mine[i], p)];
+          }
+        });
       }
     });
+    if (context.Stopped()) return false;
     int64_t start = 0;
     bool same = false;
     for (int d = 0; d < kDigits; ++d) {
@@ -103,23 +118,29 @@ void SortParallel(const KernelContext& context, Item* items, Item* temp,
     ParallelFor(context, parts, 1, [&](int64_t b, int64_t e) {
       for (int64_t part = b; part < e; ++part) {
         int64_t* count = counts.data() + part * kDigits;
-        const int64_t end = n * (part + 1) / parts;
-        for (int64_t i = n * part / parts; i < end; ++i) {
-          to[count[Digit<kBits>(from[i], p)]++] = from[i];
-        }
+        const Item* mine = from + n * part / parts;
+        const int64_t size = n * (part + 1) / parts - n * part / parts;
+        SerialFor(context, size, kLook, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            to[count[Digit<kBits>(mine[i], p)]++] = mine[i];
+          }
+        });
       }
     });
     std::swap(from, to);
   }
-  if (from == items) return;
-  ParallelFor(context, n, kWide, [&](int64_t b, int64_t e) {
-    std::memcpy(items + b, from + b, (e - b) * sizeof(Item));
-  });
+  if (from != items) {
+    ParallelFor(context, n, kWide, [&](int64_t b, int64_t e) {
+      std::memcpy(items + b, from + b, (e - b) * sizeof(Item));
+    });
+  }
+  return !context.Stopped();
 }
 
 // Narrows the candidates by one digit after the other, highest first.
 template <typename Item>
-Item Select(Item* items, int64_t n, int64_t k) {
+bool Select(const KernelContext& context, Item* items, int64_t n, int64_t k,
+            Item* selected) {
   constexpr int kBits = 11, kDigits = 1 << kBits;
   int64_t counts[kDigits];
   int shift = Item::kKeyBits;
@@ -129,45 +150,48 @@ Item Select(Item* items, int64_t n, int64_t k) {
       return static_cast<uint32_t>(item.key() >> shift) & (kDigits - 1);
     };
     std::memset(counts, 0, sizeof(counts));
-    for (int64_t i = 0; i < n; ++i) ++counts[digit(items[i])];
+    const auto count = [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++counts[digit(items[i])];
+    };
+    if (!SerialFor(context, n, kLook, count)) return false;
     uint32_t chosen = 0;
     while (k >= counts[chosen]) k -= counts[chosen++];
     if (counts[chosen] == n) continue;
     int64_t kept = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const Item item = items[i];
-      items[kept] = item;
-      kept += digit(item) == chosen;
-    }
+    const auto keep = [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        const Item item = items[i];
+        items[kept] = item;
+        kept += digit(item) == chosen;
+      }
+    };
+    if (!SerialFor(context, n, kLook, keep)) return false;
     n = kept;
   }
-  if (shift == 0) return items[k];  // equal keys, in order
-  std::nth_element(items, items + k, items + n);
-  return items[k];
+  // Else equal keys, in order.
+  if (shift != 0) std::nth_element(items, items + k, items + n);
+  *selected = items[k];
+  return true;
 }
 
 }  // namespace
 
-void SortItems(SmallItem* items, SmallItem* temp, int64_t n) {
-  Sort(items, temp, n);
-}
-void SortItems(LargeItem* items, LargeItem* temp, int64_t n) {
-  Sort(items, temp, n);
-}
-void SortItems(const KernelContext& context, SmallItem* items, SmallItem* temp,
+bool SortItems(const KernelContext& context, SmallItem* items, SmallItem* temp,
                int64_t n) {
-  SortParallel(context, items, temp, n);
+  return SortParallel(context, items, temp, n);
 }
-void SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
+bool SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
                int64_t n) {
-  SortParallel(context, items, temp, n);
+  return SortParallel(context, items, temp, n);
 }
 
-SmallItem SelectItem(SmallItem* items, int64_t n, int64_t k) {
-  return Select(items, n, k);
+bool SelectItem(const KernelContext& context, SmallItem* items, int64_t n,
+                int64_t k, SmallItem* selected) {
+  return Select(context, items, n, k, selected);
 }
-LargeItem SelectItem(LargeItem* items, int64_t n, int64_t k) {
-  return Select(items, n, k);
+bool SelectItem(const KernelContext& context, LargeItem* items, int64_t n,
+                int64_t k, LargeItem* selected) {
+  return Select(context, items, n, k, selected);
 }
 
 }  // namespace holdfast::cpu

@@ -11,11 +11,13 @@
 #ifndef HOLDFAST_KERNELS_CPU_SORT_ITEMS_H_
 #define HOLDFAST_KERNELS_CPU_SORT_ITEMS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "absl/base/optimization.h"
 #include "kernels/cpu/vectorised.h"
 #include "kernels/dtype_dispatch.h"
 #include "kernels/kernel.h"
@@ -103,19 +105,71 @@ inline auto DispatchItem(int64_t n, F&& fn) {
   if constexpr (sizeof(T) < 8) return fn(TypeTag<SmallItem>{});
 }
 
-// Sorts `items`, which are in the order of their positions. `temp` has room
-// for n more. With a context, on its threads.
-void SortItems(SmallItem* items, SmallItem* temp, int64_t n);
-void SortItems(LargeItem* items, LargeItem* temp, int64_t n);
-void SortItems(const KernelContext& context, SmallItem* items, SmallItem* temp,
+// Counts the steps of what cannot be cut into ranges, such as the comparisons
+// of std::sort, and looks now and then whether the kernel is to stop. If so it
+// throws, as far as UntilStopped.
+// Thread-safety: none, it is one thread's.
+class StepCounter {
+ public:
+  struct Stop {};
+
+  explicit StepCounter(const KernelContext& context) : context_(context) {}
+  HOLDFAST_INLINE void Count(int64_t steps = 1) {
+    left_ -= steps;
+    if (ABSL_PREDICT_FALSE(left_ < 0)) Look();
+  }
+
+ private:
+  static constexpr int64_t kSteps = int64_t{1} << 17;
+
+  void Look() {
+    if (context_.Stopped()) throw Stop();
+    left_ = kSteps;
+  }
+
+  const KernelContext& context_;
+  int64_t left_ = kSteps;
+};
+
+// Calls fn(steps), which counts its steps; false if it was stopped.
+template <typename F>
+bool UntilStopped(const KernelContext& context, F&& fn) {
+  StepCounter steps(context);
+  try {
+    fn(steps);
+  } catch (const StepCounter::Stop&) {
+    return false;
+  }
+  return true;
+}
+
+// The first k of n items, and the k-th after them, as std::nth_element.
+template <typename Item>
+bool PartItems(const KernelContext& context, Item* items, int64_t k,
+               int64_t n) {
+  return UntilStopped(context, [&](StepCounter& steps) {
+    std::nth_element(items, items + k, items + n,
+                     [&](const Item& a, const Item& b) {
+                       steps.Count();
+                       return a < b;
+                     });
+  });
+}
+
+// Sorts `items`, which are in the order of their positions, on the context's
+// threads. `temp` has room for n more. Here and below: false if the kernel is
+// to stop. The items are then any, and so are their positions.
+bool SortItems(const KernelContext& context, SmallItem* items, SmallItem* temp,
                int64_t n);
-void SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
+bool SortItems(const KernelContext& context, LargeItem* items, LargeItem* temp,
                int64_t n);
 
-// The k-th smallest (from 0) of items in the order of their positions, some of
-// which may be overwritten. REQUIRES: 0 <= k < n.
-SmallItem SelectItem(SmallItem* items, int64_t n, int64_t k);
-LargeItem SelectItem(LargeItem* items, int64_t n, int64_t k);
+// *selected = the k-th smallest (from 0) of items in the order of their
+// positions, some of which may be overwritten. REQUIRES: 0 <= k < n.
+bool SelectItem(const KernelContext& context, SmallItem* items, int64_t n,
+                int64_t k, SmallItem* selected);
+bool SelectItem(const KernelContext& context, LargeItem* items, int64_t n,
+                int64_t k, LargeItem* selected);
 
 }  // namespace holdfast::cpu
 

@@ -39,10 +39,16 @@ inline bool OneRowAtATime(const KernelContext& context,
   return layout.rows < context.num_threads && layout.n >= kLong;
 }
 
+// One thread of a loop over rows: what stops the loop stops the row.
+class RowContext final : public KernelContext {
+ public:
+  explicit RowContext(const KernelContext& loop) { stop = loop.stop; }
+  void* Scratch(size_t) override { return nullptr; }
+};
+
 // Calls row(context, in, out, scratch) for every row: its first elements'
 // offsets, and `bytes` of scratch memory that no other call has at the time.
-// `context` grants the threads that the call may use; a call that then looks at
-// what several of them made asks first whether it is to stop.
+// `context` grants the threads that the call may use.
 template <typename Row>
 absl::Status ForEachRow(KernelContext& context, const RowLayout& layout,
                         int64_t bytes, Row&& row) {
@@ -61,16 +67,17 @@ absl::Status ForEachRow(KernelContext& context, const RowLayout& layout,
     StridedCursor<2> at(layout.shape,
                         {layout.strides.data(), layout.out_strides.data()});
     for (int64_t i = 0; i < layout.rows; ++i, at.Next()) {
-      row(&context, at[0], at[1], scratch);
+      row(context, at[0], at[1], scratch);
     }
     return absl::OkStatus();
   }
   ParallelFor(context, layout.rows, grain, [&](int64_t b, int64_t e) {
+    RowContext thread(context);
     char* own = scratch + omp_get_thread_num() % slots * bytes;
     StridedCursor<2> at(layout.shape,
                         {layout.strides.data(), layout.out_strides.data()}, b);
     for (int64_t i = b; i < e; ++i, at.Next()) {
-      row(static_cast<KernelContext*>(nullptr), at[0], at[1], own);
+      row(static_cast<KernelContext&>(thread), at[0], at[1], own);
     }
   });
   return absl::OkStatus();
@@ -95,20 +102,20 @@ struct EncodeItemsBody {
   }
 };
 
-// The items of a row; on the context's threads, if one is given. flip: 0, or
-// all ones for descending order.
+// The items of a row, on the context's threads. flip: 0, or all ones for
+// descending order. False if the kernel is to stop: items are then any.
 template <typename T, typename Item>
-void EncodeItems(KernelContext* context, const T* p, int64_t stride, int64_t n,
-                 uint64_t flip, Item* items) {
+bool EncodeItems(const KernelContext& context, const T* p, int64_t stride,
+                 int64_t n, uint64_t flip, Item* items) {
   const auto encode = [&](int64_t b, int64_t e) {
     Vectorised<EncodeItemsBody<T, Item>>(p, stride, b, e, flip, items);
   };
   if (n < 16) {
     EncodeItemsBody<T, Item>::Run(p, stride, 0, n, flip, items);
-    return;
+    return true;
   }
-  if (context == nullptr) return encode(0, n);
-  ParallelFor(*context, n, 16384, encode);
+  ParallelFor(context, n, 16384, encode);
+  return !context.Stopped();
 }
 
 }  // namespace holdfast::cpu

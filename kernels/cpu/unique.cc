@@ -48,14 +48,19 @@ bool Starts(SortKey<T> key, SortKey<T> before) {
   return key != before || nan;
 }
 
-// Calls run(i, start) for each of n items; start: a group's first.
+// Calls run(i, start) for each of n items; start: a group's first. False if the
+// kernel is to stop.
 template <typename T, typename Item, typename Run>
-void ForEachItem(const Item* items, int64_t n, const Run& run) {
+bool ForEachItem(const KernelContext& context, const Item* items, int64_t n,
+                 const Run& run) {
   using K = SortKey<T>;
-  for (int64_t i = 0; i < n; ++i) {
-    run(i, i == 0 || Starts<T>(static_cast<K>(items[i].key()),
-                               static_cast<K>(items[i - 1].key())));
-  }
+  constexpr int64_t kLook = int64_t{1} << 17;
+  return SerialFor(context, n, kLook, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      run(i, i == 0 || Starts<T>(static_cast<K>(items[i].key()),
+                                 static_cast<K>(items[i - 1].key())));
+    }
+  });
 }
 
 struct Limits {
@@ -109,6 +114,7 @@ absl::StatusOr<bool> Count(KernelContext& context, Groups* groups) {
                                       groups->occurrences,
                                       [](int64_t& count, int64_t) { ++count; });
   if (!s.ok()) return s;
+  if (context.Stopped()) return absl::AbortedError("stopped");
   groups->count = groups->range - std::count(groups->occurrences,
                                              groups->occurrences + range, 0);
   return true;
@@ -127,12 +133,15 @@ absl::Status FindGroups(KernelContext& context, bool sorted, Groups* groups) {
     using Item = typename decltype(tag)::type;
     auto* items = static_cast<Item*>(context.Scratch(2 * n * sizeof(Item)));
     if (items == nullptr) return NoScratch();
-    EncodeItems(&context, static_cast<const T*>(groups->input.as<T>()), 1, n, 0,
-                items);
-    if (sorted) SortItems(context, items, items + n, n);
+    const bool whole =
+        EncodeItems(context, static_cast<const T*>(groups->input.as<T>()), 1, n,
+                    0, items) &&
+        (!sorted || SortItems(context, items, items + n, n)) &&
+        ForEachItem<T>(context, items, n,
+                       [&](int64_t, bool start) { groups->count += start; });
+    // The kernel would follow positions that nobody wrote.
+    if (!whole) return absl::AbortedError("stopped");
     groups->items = items;
-    ForEachItem<T>(items, n,
-                   [&](int64_t, bool start) { groups->count += start; });
     return absl::OkStatus();
   });
 }
@@ -174,12 +183,13 @@ absl::Status FromTable(KernelContext& context, const Groups& groups,
 }
 
 template <typename T, typename Item>
-void FromItems(const Groups& groups, const Results<T>& to) {
+void FromItems(const KernelContext& context, const Groups& groups,
+               const Results<T>& to) {
   using K = SortKey<T>;
   const auto* items = static_cast<const Item*>(groups.items);
   const T* p = groups.input.as<T>();
   int64_t group = -1;
-  ForEachItem<T>(items, groups.spec.numel(), [&](int64_t i, bool start) {
+  const auto take = [&](int64_t i, bool start) {
     const int64_t at = items[i].index();
     if (start) {
       ++group;
@@ -188,7 +198,8 @@ void FromItems(const Groups& groups, const Results<T>& to) {
     }
     if (to.counts != nullptr) ++to.counts[group];
     if (to.inverse != nullptr) to.inverse[at] = group;
-  });
+  };
+  ForEachItem<T>(context, items, groups.spec.numel(), take);
 }
 
 }  // namespace
@@ -238,7 +249,7 @@ HOLDFAST_CPU_KERNEL(unique) {
       if constexpr (kCounted<T>) s = FromTable<T>(context, groups, to);
     } else {
       DispatchItem<T>(groups.spec.numel(), [&](auto item) {
-        FromItems<T, typename decltype(item)::type>(groups, to);
+        FromItems<T, typename decltype(item)::type>(context, groups, to);
       });
     }
     if (values.data != outputs[0].data)

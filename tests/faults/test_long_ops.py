@@ -87,6 +87,9 @@ LONG_OPS = {
     ),
     "matrices": lambda t: t.linalg.eigvals(t.rand(30_000, 40, 40)),
     "elements": lambda t: t.special.zeta(t.rand(30_000_000) + 1.5, 2.5),
+    "one sorted row": lambda t: t.rand(2**26).sort()[1],
+    "one row in order": lambda t: t.rand(2**26).logcumsumexp(0),
+    "rows in order": lambda t: t.zeros(2**20, 48).unique(dim=0),
     "steps": lambda t: t.nn.LSTM(64, 256)(t.rand(20_000, 4, 64))[0],
 }
 
