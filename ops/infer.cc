@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ops/infer_rule.h"
@@ -139,10 +140,29 @@ absl::Status CheckOutput(const Attrs& attrs, SpecList inputs,
     Dims known = spec.shape;
     std::replace(known.begin(), known.end(), kUnknownSize, int64_t{1});
     s = CheckShape(spec.dtype, known);
+  } else if (attrs.schema().has(kView)) {
+    s = CheckViewShape(spec.dtype, spec.shape);
   } else {
     s = CheckShape(spec.dtype, spec.shape);
   }
   return s.ok() ? s : WithContext(s, attrs, inputs);
+}
+
+// Of ops that are no views: what they compute with. An elementwise op's output
+// has as many elements as any input.
+absl::Status CheckComputed(const Attrs& attrs, SpecList inputs) {
+  for (const TensorSpec* input : inputs) {
+    // Views have at most kMaxViewBytes, so that this cannot overflow.
+    if (input == nullptr ||
+        ABSL_PREDICT_TRUE(input->nbytes() <= kMaxTensorBytes)) {
+      continue;
+    }
+    return Invalid(attrs, inputs, "an op computes with at most ",
+                   kMaxTensorBytes, " bytes, and ", input->ToString(), " has ",
+                   input->nbytes(),
+                   "; only views may. Use a smaller expanded size");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status InferForm(const Attrs& attrs, SpecList inputs, bool inplace,
@@ -159,6 +179,9 @@ absl::Status InferForm(const Attrs& attrs, SpecList inputs, bool inplace,
   int device = 0;
   if (absl::Status s = PlaceOp(attrs, inputs, inplace, &device); !s.ok()) {
     return s;
+  }
+  if (!schema.has_any(kElementwise | kView)) {
+    if (absl::Status s = CheckComputed(attrs, inputs); !s.ok()) return s;
   }
   if (absl::Status s = schema.infer(attrs, inputs, out); !s.ok()) return s;
   if (schema.id != OpId::to_device) {

@@ -41,6 +41,7 @@ class Random {
         std::numeric_limits<int64_t>::min(),
         std::numeric_limits<int64_t>::max() / 2 + 1,
         std::numeric_limits<int64_t>::min() + 1,
+        int64_t{1} << 58,
         int64_t{1} << 46,
         int64_t{1} << 32,
         int64_t{1} << 31,
@@ -151,6 +152,10 @@ void CheckAccepted(const OpSchema& op, const std::vector<TensorSpec>& specs,
     }
     ASSERT_TRUE(CheckFits(spec, kMaxTensorBytes).ok())
         << output.spec.ToString();
+    if (!op.has(kView)) {
+      ASSERT_TRUE(CheckShape(spec.dtype, spec.shape).ok())
+          << output.spec.ToString();
+    }
     ASSERT_TRUE(IsValidDType(static_cast<int>(output.spec.dtype)));
     if (inplace) {
       ASSERT_EQ(output.spec, specs[0]);

@@ -84,6 +84,14 @@ TEST(InferOpTest, OutputsAreBounded) {
               HasSubstr("a tensor has at most"));
   EXPECT_THAT(Infer("expand", {"f32[1]"},
                     {{"size", Dims{int64_t{1} << 40, int64_t{1} << 40}}}),
+              HasSubstr("a view has at most"));
+  // A view may be larger than what is computed with.
+  const Dims huge = {int64_t{1} << 30, int64_t{1} << 20};
+  EXPECT_THAT(Infer("expand", {"f32[1,1]"}, {{"size", huge}}),
+              HasSubstr("f32[1073741824,1048576]"));
+  EXPECT_THAT(Infer("sum", {"f32[1073741824,1048576]{0,0}"}),
+              HasSubstr("an op computes with at most"));
+  EXPECT_THAT(Infer("add", {"f32[1073741824,1048576]{0,0}", "f32[]"}),
               HasSubstr("a tensor has at most"));
   TensorSpec deep = ContiguousSpec(DType::kFloat32, Dims(kMaxRank, 1));
   Attrs attrs(FindOp("unsqueeze"));

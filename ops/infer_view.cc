@@ -70,7 +70,7 @@ HOLDFAST_INFER(InferView) {
   if (absl::Status s = ResolveSize(attrs, inputs, &view.shape); !s.ok()) {
     return s;
   }
-  if (absl::Status s = CheckShape(view.dtype, view.shape); !s.ok()) {
+  if (absl::Status s = CheckViewShape(view.dtype, view.shape); !s.ok()) {
     return WithContext(s, attrs, inputs);
   }
   if (!ViewStrides(input, view.shape, &view.strides)) {

@@ -19,6 +19,30 @@ int64_t WrappingMul(int64_t a, int64_t b) {
                               static_cast<uint64_t>(b));
 }
 
+absl::Status CheckSizes(DType dtype, absl::Span<const int64_t> shape,
+                        int64_t most, absl::string_view what) {
+  if (shape.size() > static_cast<size_t>(kMaxRank)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a tensor has at most ", kMaxRank, " dimensions. Got ", shape.size()));
+  }
+  // Size-0 dimensions count as 1 so that strides cannot overflow either.
+  int64_t bytes = static_cast<int64_t>(ItemSize(dtype));
+  for (int64_t size : shape) {
+    if (size < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Trying to create tensor with negative dimension ", size,
+                       ": [", absl::StrJoin(shape, ","), "]"));
+    }
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes) ||
+        bytes > most) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a ", what, " has at most ", most, " bytes. Got ",
+                       DTypeShortName(dtype), ShapeString(shape)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t NumElements(absl::Span<const int64_t> shape) {
@@ -92,26 +116,14 @@ TensorSpec ContiguousLike(const TensorSpec& spec) {
 }
 
 absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
-  if (shape.size() > static_cast<size_t>(kMaxRank)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a tensor has at most ", kMaxRank, " dimensions. Got ", shape.size()));
-  }
-  // Size-0 dimensions count as 1 so that strides cannot overflow either.
-  int64_t bytes = static_cast<int64_t>(ItemSize(dtype));
-  for (int64_t size : shape) {
-    if (size < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Trying to create tensor with negative dimension ", size,
-                       ": [", absl::StrJoin(shape, ","), "]"));
-    }
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes) ||
-        bytes > kMaxTensorBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a tensor has at most ", kMaxTensorBytes, " bytes. Got ",
-                       DTypeShortName(dtype), ShapeString(shape)));
-    }
-  }
-  return absl::OkStatus();
+  return CheckSizes(dtype, shape, kMaxTensorBytes, "tensor");
+}
+
+absl::Status CheckViewShape(DType dtype, absl::Span<const int64_t> shape) {
+  // The strides of a tensor without elements are products of its sizes.
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  return CheckSizes(dtype, shape, empty ? kMaxTensorBytes : kMaxViewBytes,
+                    "view");
 }
 
 absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes) {
@@ -120,7 +132,9 @@ absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes) {
         absl::StrCat("shape and strides must have equal length. Got ",
                      spec.shape.size(), " and ", spec.strides.size()));
   }
-  if (absl::Status s = CheckShape(spec.dtype, spec.shape); !s.ok()) return s;
+  if (absl::Status s = CheckViewShape(spec.dtype, spec.shape); !s.ok()) {
+    return s;
+  }
   bool overflow = spec.offset < 0;
   int64_t last = spec.offset;
   bool empty = false;

@@ -22,10 +22,16 @@ namespace holdfast {
 // A shape, a stride list, a list of dimensions: any short list of integers.
 using Dims = absl::InlinedVector<int64_t, 5>;
 
-// Largest rank accepted, PyTorch's and NumPy's order of magnitude.
-inline constexpr int kMaxRank = 32;
-// Largest byte size of one tensor: far above any memory, far below overflow.
+// Largest rank accepted: PyTorch's. Sets of dimensions are the bits of a
+// uint64_t.
+inline constexpr int kMaxRank = 64;
+// Largest byte size of one tensor that has memory, and of what ops compute
+// with: far above any memory, far below overflow.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
+// Of a view, whose elements may share places. Only views are made of what is
+// larger than kMaxTensorBytes (InferOp refuses it elsewhere), so that nothing
+// else need fear for products of its sizes.
+inline constexpr int64_t kMaxViewBytes = int64_t{1} << 60;
 
 // A size that only the data or the device can tell: in what inference says of
 // the outputs of ops with kUnknownSizes, and in no tensor that exists.
@@ -70,9 +76,12 @@ std::string ShapeString(absl::Span<const int64_t> shape);
 // Checks rank <= kMaxRank, sizes >= 0 and bytes <= kMaxTensorBytes without
 // overflowing on any input. The message has no op prefix.
 absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape);
+// The same with kMaxViewBytes, unless there is no element.
+absl::Status CheckViewShape(DType dtype, absl::Span<const int64_t> shape);
 
-// Checks that every element that `spec` can address lies inside a storage of
-// `storage_bytes` bytes (overflow-safe; strides must be >= 0).
+// Checks CheckViewShape, and that every element that `spec` can address lies
+// inside a storage of `storage_bytes` bytes (overflow-safe; strides must be >=
+// 0).
 absl::Status CheckFits(const TensorSpec& spec, int64_t storage_bytes);
 
 // False only if no two elements of `spec` share a place in the storage; true

@@ -101,6 +101,19 @@ TEST(CheckShapeTest, RefusesHostileSizes) {
   EXPECT_FALSE(CheckShape(DType::kFloat32, Dims(kMaxRank + 1, 1)).ok());
 }
 
+TEST(CheckShapeTest, AViewMayHaveMoreThanAnyMemory) {
+  EXPECT_TRUE(CheckViewShape(DType::kUInt8, {kMaxViewBytes}).ok());
+  EXPECT_TRUE(CheckViewShape(DType::kFloat32, {kMaxViewBytes / 4, 1}).ok());
+  EXPECT_FALSE(CheckViewShape(DType::kUInt8, {kMaxViewBytes + 1}).ok());
+  EXPECT_FALSE(CheckViewShape(DType::kFloat64, {kMaxViewBytes / 4}).ok());
+  EXPECT_FALSE(CheckViewShape(DType::kFloat32, {kMax, kMax}).ok());
+  EXPECT_FALSE(CheckViewShape(DType::kFloat32, {-1}).ok());
+  EXPECT_FALSE(CheckViewShape(DType::kFloat32, Dims(kMaxRank + 1, 1)).ok());
+  // Strides of an empty one may be any product of its sizes.
+  EXPECT_FALSE(CheckViewShape(DType::kUInt8, {0, kMaxViewBytes}).ok());
+  EXPECT_TRUE(CheckViewShape(DType::kUInt8, {0, kMaxTensorBytes}).ok());
+}
+
 TEST(CheckFitsTest, CountsTheLastElement) {
   EXPECT_TRUE(CheckFits(ParseSpec("f32[2,3]"), 24).ok());
   EXPECT_FALSE(CheckFits(ParseSpec("f32[2,3]"), 23).ok());
@@ -108,6 +121,11 @@ TEST(CheckFitsTest, CountsTheLastElement) {
   EXPECT_FALSE(CheckFits(ParseSpec("f32[2,3]@1"), 27).ok());
   EXPECT_TRUE(CheckFits(ParseSpec("f32[1000,3]{0,1}"), 12).ok());
   EXPECT_TRUE(CheckFits(ParseSpec("f32[0]@100"), 4).ok());
+  TensorSpec spec = ParseSpec("f32[1]");
+  spec.shape[0] = kMaxViewBytes / 4;
+  spec.strides[0] = 0;
+  EXPECT_TRUE(CheckFits(spec, 4).ok());
+  EXPECT_FALSE(CheckFits(spec, 3).ok());
 }
 
 TEST(CheckFitsTest, RefusesHostileFields) {

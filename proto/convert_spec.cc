@@ -38,7 +38,9 @@ absl::StatusOr<TensorSpec> SpecFromProto(const wire::TensorSpec& message) {
                      message.device(), "."));
   }
   spec.device = static_cast<int8_t>(message.device());
-  if (absl::Status s = CheckShape(spec.dtype, spec.shape); !s.ok()) return s;
+  if (absl::Status s = CheckViewShape(spec.dtype, spec.shape); !s.ok()) {
+    return s;
+  }
   spec.strides = message.strides().empty() ? ContiguousStrides(spec.shape)
                                            : *std::move(strides);
   for (int64_t stride : spec.strides) {

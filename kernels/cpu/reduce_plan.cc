@@ -34,11 +34,11 @@ void Coalesce(Loops* loops) {
 absl::Status MakeReducePlan(const TensorSpec& input,
                             absl::Span<const int64_t> dims, ReducePlan* plan) {
   const int rank = input.rank();
-  uint32_t mask = dims.empty() ? ~uint32_t{0} : 0;
+  uint64_t mask = dims.empty() ? ~uint64_t{0} : 0;
   for (int64_t dim : dims) {
     absl::StatusOr<int> d = NormalizeDim(dim, rank);
     if (!d.ok()) return d.status();
-    mask |= uint32_t{1} << *d;
+    mask |= uint64_t{1} << *d;
   }
   Loops kept, reduced;
   int64_t out_stride = 1;

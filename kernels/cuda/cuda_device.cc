@@ -265,15 +265,7 @@ absl::Status CudaDevice::ComputeSizes(StreamId stream, const Attrs& attrs,
   const std::shared_ptr<CudaStream> on = Find(stream);
   on->FreeScratch();  // the kernel may not have followed
   on->carried = nullptr;
-  const SizesFn compute =
-      CudaKernels().sizes[static_cast<int>(attrs.schema().id)];
-  if (compute == nullptr) {
-    return absl::UnimplementedError(absl::StrCat(
-        "[", attrs.schema().name,
-        "] there is no CUDA kernel for this op yet. Run it on a daemon with "
-        "--device=cpu."));
-  }
-  return compute(*on, attrs, inputs, sizes);
+  return RunCudaSizes(*on, attrs, inputs, sizes);
 }
 
 bool CudaDevice::CanRecord(const OpSchema& op) const {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_context.h"
 #include "kernels/cuda/host_ops.h"
+#include "kernels/cuda/offsets.h"
 #include "kernels/kernel_table.h"
 #include "kernels/widened.h"
 #include "ops/op_schema.h"
@@ -145,6 +147,18 @@ bool IsMissing(OpId op, uint32_t flags) {
          ((flags & kUnknownSizes) != 0 && table.sizes[id] == nullptr);
 }
 
+// Of what kernels walk by Offsets.
+absl::Status CheckDims(const OpSchema& op, absl::Span<const TensorView> views) {
+  for (const TensorView& view : views) {
+    if (!view.present() || FitsOffsets(*view.spec)) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "[", op.name, "] on a GPU at most ", kOffsetsRank,
+        " dimensions may have another size than 1. Got ", view.spec->ToString(),
+        ". Merge some of them with reshape() first"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> MissingCudaOps() {
@@ -162,6 +176,8 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
   const OpSchema& op = attrs.schema();
   if (IsMissing(op.id, op.flags))
     return RunOnHost(context, attrs, inputs, outputs);
+  if (absl::Status s = CheckDims(op, inputs); !s.ok()) return s;
+  if (absl::Status s = CheckDims(op, outputs); !s.ok()) return s;
   const KernelFn kernel = CudaKernels().kernels[static_cast<int>(op.id)];
   const bool loads_16 =
       Loads16(op.id) && !HasNarrowInteger(inputs) && !HasNarrowInteger(outputs);
@@ -172,6 +188,21 @@ absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
           : RunWidened(kernel, &CudaCopy, context, attrs, inputs, outputs);
   if (attrs.data_checked()) Cuda(context).data_checked = false;
   return status;
+}
+
+absl::Status RunCudaSizes(KernelContext& context, const Attrs& attrs,
+                          absl::Span<const TensorView> inputs,
+                          absl::Span<int64_t> sizes) {
+  const OpSchema& op = attrs.schema();
+  const SizesFn compute = CudaKernels().sizes[static_cast<int>(op.id)];
+  if (compute == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        "[", op.name,
+        "] there is no CUDA kernel for this op yet. Run it on a daemon with "
+        "--device=cpu."));
+  }
+  if (absl::Status s = CheckDims(op, inputs); !s.ok()) return s;
+  return compute(context, attrs, inputs, sizes);
 }
 
 }  // namespace holdfast::cuda

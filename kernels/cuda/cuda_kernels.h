@@ -46,6 +46,10 @@ std::vector<std::string> MissingCudaOps();
 absl::Status RunCudaOp(KernelContext& context, const Attrs& attrs,
                        absl::Span<const TensorView> inputs,
                        absl::Span<const TensorView> outputs);
+// The SizesFn of an op of unknown sizes.
+absl::Status RunCudaSizes(KernelContext& context, const Attrs& attrs,
+                          absl::Span<const TensorView> inputs,
+                          absl::Span<int64_t> sizes);
 
 }  // namespace cuda
 }  // namespace holdfast

@@ -167,8 +167,9 @@ HOLDFAST_CUDA_KERNEL(nonzero) {
   const int64_t* const ranks = mask.ranks;
   int64_t* const out = outputs[0].as<int64_t>();
   const Dims none(rank, 0);
-  Offsets<1> shape;  // plain sizes: nothing is merged
-  shape.rank = rank;
+  struct {
+    int64_t sizes[kMaxRank];
+  } shape;
   for (int d = 0; d < rank; ++d) shape.sizes[d] = spec.shape[d];
   return ForEach(context, spec.numel(), [=] HOLDFAST_LAMBDA(int64_t i) {
     if (ranks[i + 1] == ranks[i]) return;

@@ -7,6 +7,7 @@
 #ifndef HOLDFAST_KERNELS_CUDA_OFFSETS_H_
 #define HOLDFAST_KERNELS_CUDA_OFFSETS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -17,16 +18,29 @@
 
 namespace holdfast::cuda {
 
+// Dimensions that an Offsets has room for: a kernel's arguments, which these
+// are, have at most 4 KiB. More than so many that do not merge have more
+// elements than a GPU's memory.
+inline constexpr int kOffsetsRank = 32;
+
+// Whether walks over `spec`, or some of its dimensions, fit an Offsets.
+inline bool FitsOffsets(const TensorSpec& spec) {
+  return spec.rank() <= kOffsetsRank ||
+         std::count_if(spec.shape.begin(), spec.shape.end(),
+                       [](int64_t size) { return size != 1; }) <= kOffsetsRank;
+}
+
+// REQUIRES, of the shapes it is made for: FitsOffsets, which RunCudaOp checks.
 template <int N>
 struct Offsets {
   int rank = 0;
   bool narrow = true;  // positions fit 31 bits
   int64_t numel = 1;
-  int64_t sizes[kMaxRank];
-  int64_t strides[N][kMaxRank];
+  int64_t sizes[kOffsetsRank];
+  int64_t strides[N][kOffsetsRank];
   // Of the sizes as FastDivisor or, unless narrow, WideDivisor.
-  uint64_t factors[kMaxRank];
-  int8_t shifts[kMaxRank];
+  uint64_t factors[kOffsetsRank];
+  int8_t shifts[kOffsetsRank];
 
   template <typename Word>
   HOLDFAST_HD FastDivisorOf<Word> Divisor(int d) const {

@@ -171,11 +171,11 @@ struct DimSplit {
 // `dims` as in the call: may be negative; empty means all.
 inline absl::Status SplitDims(const TensorSpec& spec,
                               absl::Span<const int64_t> dims, DimSplit* split) {
-  uint32_t mask = dims.empty() ? ~uint32_t{0} : 0;
+  uint64_t mask = dims.empty() ? ~uint64_t{0} : 0;
   for (int64_t dim : dims) {
     absl::StatusOr<int> d = NormalizeDim(dim, spec.rank());
     if (!d.ok()) return d.status();
-    mask |= uint32_t{1} << *d;
+    mask |= uint64_t{1} << *d;
   }
   Dims shape[2], strides[2];
   for (int d = 0; d < spec.rank(); ++d) {

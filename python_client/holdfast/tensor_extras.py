@@ -38,6 +38,12 @@ def numpy(self, *, force=False):
         self = _ops.detach(self)
     import numpy
 
+    most = getattr(numpy, "MAXDIMS", 64)  # NumPy 2 has no such name
+    if self.dim() > most:
+        raise ValueError(
+            f"NumPy {numpy.__version__} takes at most {most} dimensions. "
+            f"Got {self.dim()}: merge some with reshape() first"
+        )
     memory = mirrored_memory(self)
     if memory is None:
         return numpy.asarray(self._buffer())

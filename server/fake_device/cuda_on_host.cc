@@ -45,8 +45,7 @@ class CudaOnHost final : public Device {
                             absl::Span<int64_t> sizes) override {
     context_.FreeScratch();
     context_.carried = nullptr;
-    return cuda::CudaKernels().sizes[static_cast<int>(attrs.schema().id)](
-        context_, attrs, inputs, sizes);
+    return cuda::RunCudaSizes(context_, attrs, inputs, sizes);
   }
   absl::Status Copy(StreamId, CopyKind kind, void* to, const void* from,
                     size_t bytes) override {

@@ -6,7 +6,7 @@
 import holdfast
 from holdfast.array_api.dtypes import KINDS, default_complex
 
-_MAX_DIMENSIONS = 32  # ops/tensor_spec.h
+_MAX_DIMENSIONS = 64  # ops/tensor_spec.h
 
 
 class _Info:
