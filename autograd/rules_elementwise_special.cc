@@ -63,9 +63,15 @@ HOLDFAST_GRAD(asinh, Bit(0)) {
   c.Set(0, Mul(c, c.grad(), InverseRoot(c, Add(c, Square(c, x), kOne))));
 }
 
-// g / sqrt(x^2 - 1)
+// g / sqrt(x^2 - 1). The root of a complex number's square has the wrong sign
+// in half of the plane.
 HOLDFAST_GRAD(acosh, Bit(0)) {
   const Value x = c.input(0);
+  if (IsComplex(c.input_spec(0).dtype)) {
+    c.Set(0, Mul(c, Mul(c, c.grad(), InverseRoot(c, Sub(c, x, kOne))),
+                 InverseRoot(c, Add(c, x, kOne))));
+    return;
+  }
   c.Set(0, Mul(c, c.grad(), InverseRoot(c, Sub(c, Square(c, x), kOne))));
 }
 

@@ -15,15 +15,15 @@
 
 // X(op, types, expression): as in HOLDFAST_UNARY_OPS.
 #define HOLDFAST_SPECIAL_UNARY_OPS(X)       \
-  X(tan, MathTypes, std::tan(a))            \
-  X(asin, MathTypes, std::asin(a))          \
-  X(acos, MathTypes, std::acos(a))          \
-  X(atan, MathTypes, std::atan(a))          \
-  X(sinh, MathTypes, std::sinh(a))          \
-  X(cosh, MathTypes, std::cosh(a))          \
-  X(asinh, MathTypes, std::asinh(a))        \
-  X(acosh, MathTypes, std::acosh(a))        \
-  X(atanh, MathTypes, std::atanh(a))        \
+  X(tan, WithComplex<MathTypes>, Tan(a))    \
+  X(asin, WithComplex<MathTypes>, Asin(a))  \
+  X(acos, WithComplex<MathTypes>, Acos(a))  \
+  X(atan, WithComplex<MathTypes>, Atan(a))  \
+  X(sinh, WithComplex<MathTypes>, Sinh(a))  \
+  X(cosh, WithComplex<MathTypes>, Cosh(a))  \
+  X(asinh, WithComplex<MathTypes>, Asinh(a))\
+  X(acosh, WithComplex<MathTypes>, Acosh(a))\
+  X(atanh, WithComplex<MathTypes>, Atanh(a))\
   X(exp2, MathTypes, std::exp2(a))          \
   X(log10, MathTypes, std::log10(a))        \
   X(erfc, MathTypes, std::erfc(a))          \
@@ -51,6 +51,102 @@
 
 namespace holdfast {
 namespace elementwise {
+
+// The complex functions: principal values, by W. Kahan's formulas (Branch Cuts
+// for Complex Elementary Functions, 1987), which lose no digits near the cuts.
+template <typename T>
+HOLDFAST_HD Complex<T> SinhOf(Complex<T> z) {
+  if (z.imag == T(0)) return {std::sinh(z.real), z.imag};
+  return {std::sinh(z.real) * std::cos(z.imag),
+          std::cosh(z.real) * std::sin(z.imag)};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> CoshOf(Complex<T> z) {
+  if (z.imag == T(0)) return {std::cosh(z.real), z.imag * T(0)};
+  return {std::cosh(z.real) * std::cos(z.imag),
+          std::sinh(z.real) * std::sin(z.imag)};
+}
+// f(i z) / i for an odd f.
+template <typename T>
+HOLDFAST_HD Complex<T> TimesI(Complex<T> z) {
+  return {-z.imag, z.real};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> OverI(Complex<T> z) {
+  return {z.imag, -z.real};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> TanOf(Complex<T> z) {
+  // Beyond this the imaginary part is 1 to the last bit, and sinh may overflow.
+  if (std::fabs(z.imag) > T(20)) return {T(0), std::copysign(T(1), z.imag)};
+  const T t = std::tan(z.real), slope = T(1) + t * t;
+  const T s = std::sinh(z.imag);
+  const T scale = T(1) / (T(1) + slope * s * s);
+  return {t * scale, slope * std::sqrt(T(1) + s * s) * s * scale};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AsinOf(Complex<T> z) {
+  const Complex<T> below = ::holdfast::Sqrt(Complex<T>(T(1) - z.real, -z.imag));
+  const Complex<T> above = ::holdfast::Sqrt(Complex<T>(T(1) + z.real, z.imag));
+  return {std::atan2(z.real, (below * above).real),
+          std::asinh((Conjugate(below) * above).imag)};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AcosOf(Complex<T> z) {
+  const Complex<T> below = ::holdfast::Sqrt(Complex<T>(T(1) - z.real, -z.imag));
+  const Complex<T> above = ::holdfast::Sqrt(Complex<T>(T(1) + z.real, z.imag));
+  return {T(2) * std::atan2(below.real, above.real),
+          std::asinh((Conjugate(above) * below).imag)};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AcoshOf(Complex<T> z) {
+  const Complex<T> below = ::holdfast::Sqrt(Complex<T>(z.real - T(1), z.imag));
+  const Complex<T> above = ::holdfast::Sqrt(Complex<T>(z.real + T(1), z.imag));
+  return {std::asinh((Conjugate(below) * above).real),
+          T(2) * std::atan2(below.imag, above.real)};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AsinhOf(Complex<T> z) {
+  return OverI(AsinOf(TimesI(z)));
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AtanhOf(Complex<T> z) {
+  const T x = z.real, y = z.imag;
+  // Of squares that overflow, 1 / z is what is left.
+  const T size = Magnitude(z);
+  if (size > T(1e8)) {
+    return {(T(1) / z).real, std::copysign(std::atan2(T(1), T(0)), y)};
+  }
+  const T other = T(1) - std::fabs(x);
+  return {
+      std::copysign(
+          std::log1p(T(4) * std::fabs(x) / (other * other + y * y)) / T(4), x),
+      std::atan2(T(2) * y, (T(1) - x) * (T(1) + x) - y * y) / T(2)};
+}
+template <typename T>
+HOLDFAST_HD Complex<T> AtanOf(Complex<T> z) {
+  return OverI(AtanhOf(TimesI(z)));
+}
+
+#define HOLDFAST_REAL_AND_COMPLEX(Name, name) \
+  template <typename T>                       \
+  HOLDFAST_HD T Name(T a) {                   \
+    if constexpr (kIsComplex<T>) {            \
+      return Name##Of(a);                     \
+    } else {                                  \
+      return std::name(a);                    \
+    }                                         \
+  }
+HOLDFAST_REAL_AND_COMPLEX(Tan, tan)
+HOLDFAST_REAL_AND_COMPLEX(Asin, asin)
+HOLDFAST_REAL_AND_COMPLEX(Acos, acos)
+HOLDFAST_REAL_AND_COMPLEX(Atan, atan)
+HOLDFAST_REAL_AND_COMPLEX(Sinh, sinh)
+HOLDFAST_REAL_AND_COMPLEX(Cosh, cosh)
+HOLDFAST_REAL_AND_COMPLEX(Asinh, asinh)
+HOLDFAST_REAL_AND_COMPLEX(Acosh, acosh)
+HOLDFAST_REAL_AND_COMPLEX(Atanh, atanh)
+#undef HOLDFAST_REAL_AND_COMPLEX
 
 struct WholeTypes : AllTypes {
   template <typename T>

@@ -136,7 +136,6 @@ HOLDFAST_INFER(InferProd) {
     mask = uint64_t{1} << dim;
   }
   const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
-  if (IsComplex(dtype)) return NotImplementedFor(attrs, inputs, dtype);
   AddReduced(dtype, *inputs[0], mask, attrs.Bool("keepdim"), out);
   return absl::OkStatus();
 }

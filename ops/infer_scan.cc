@@ -19,7 +19,6 @@ HOLDFAST_INFER(InferCumsum) {
   absl::Status s = CheckDim(attrs, inputs);
   if (!s.ok()) return s;
   const DType dtype = attrs.DTypeOr("dtype", SumType(inputs[0]->dtype));
-  if (IsComplex(dtype)) return NotImplementedFor(attrs, inputs, dtype);
   AddOutputLike(out, dtype, *inputs[0]);
   return absl::OkStatus();
 }
@@ -43,7 +42,9 @@ HOLDFAST_INFER(InferLogcumsumexp) {
 HOLDFAST_INFER(InferLinearScan) {
   absl::Status s = CheckDim(attrs, inputs);
   if (!s.ok()) return s;
-  if (s = RequireFloat(attrs, inputs, 0); !s.ok()) return s;
+  if (!IsComplex(inputs[0]->dtype)) {
+    if (s = RequireFloat(attrs, inputs, 0); !s.ok()) return s;
+  }
   if (s = RequireSameDType(attrs, inputs, 0, 1); !s.ok()) return s;
   if (inputs[0]->shape != inputs[1]->shape) {
     return Invalid(attrs, inputs, "input and factor must have the same shape");

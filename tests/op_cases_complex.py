@@ -156,3 +156,59 @@ case(
     regular,
     label=" complex",
 )
+
+# ---- elementary functions on both sides of their cuts, and products
+
+FUNCTIONS = {
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}
+PLANE = np.array(
+    [[x, y] for x in (-2.5, -0.6, 0.3, 1.7) for y in (-1.9, -0.4, 0.2, 2.3)]
+)
+for op, function in FUNCTIONS.items():
+    case(
+        op,
+        lambda hf, a, op=op: hf.view_as_real(getattr(hf, op)(made(hf, a))),
+        lambda a, function=function: parts(function(pairs(a))),
+        PLANE,
+        label=" complex",
+    )
+for op, axis, numpy_op in [
+    ("prod", 0, np.prod),
+    ("prod", 1, np.prod),
+    ("cumsum", 0, np.cumsum),
+    ("cumsum", 1, np.cumsum),
+    ("cumprod", 0, np.cumprod),
+    ("cumprod", 1, np.cumprod),
+]:
+    case(
+        op,
+        lambda hf, a, op=op, axis=axis: hf.view_as_real(
+            getattr(hf, op)(made(hf, a), axis)
+        ),
+        lambda a, axis=axis, f=numpy_op: parts(f(pairs(a), axis)),
+        (5, 3, 2),
+        label=f" complex {axis}",
+    )
+case(
+    "prod",
+    lambda hf, a: hf.view_as_real(made(hf, a).prod()),
+    lambda a: parts(np.prod(pairs(a))),
+    (7, 2),
+    label=" complex",
+)
+case(
+    "prod",
+    lambda hf, a: hf.view_as_real(made(hf, a).prod(0)),
+    lambda a: parts(np.prod(pairs(a), 0)),
+    np.array([[0.0, 0.0], [1.0, 2.0], [0.5, -1.0]]),
+    label=" complex zero",
+)

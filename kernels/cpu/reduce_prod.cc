@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// prod: in double for float results, modulo 2^64 for integers. Elements are
-// first converted to the type that the product has.
+// prod: in double for float and complex results, modulo 2^64 for integers.
+// Elements are first converted to the type that the product has.
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/reducers.h"
+#include "ops/complex.h"
 
 namespace holdfast::cpu {
 namespace {
@@ -85,26 +86,57 @@ struct ProdInt {
   }
 };
 
+template <typename T>
+struct ProdComplex {
+  using In = Complex<T>;
+  using Acc = Complex<double>;
+  static HOLDFAST_INLINE Acc Init() { return 1; }
+  static HOLDFAST_INLINE Acc One(const In& x) {
+    return {static_cast<double>(x.real), static_cast<double>(x.imag)};
+  }
+  static HOLDFAST_INLINE Acc Combine(Acc a, Acc b) { return a * b; }
+  static HOLDFAST_INLINE Acc Row(const In* p, int64_t n) {
+    Acc product = 1;
+    for (int64_t i = 0; i < n; ++i) product = product * One(p[i]);
+    return product;
+  }
+  static HOLDFAST_INLINE void Columns(const In* p, int64_t rows, int64_t stride,
+                                      int64_t cols, Acc* acc) {
+    PlainColumns<ProdComplex>(p, rows, stride, cols, acc);
+  }
+};
+
+// A result as it is stored.
+template <typename Out, typename Acc>
+Out Stored(const Acc& acc) {
+  if constexpr (kIsComplex<Out>) {
+    using Part = decltype(Out::real);
+    return {static_cast<Part>(acc.real), static_cast<Part>(acc.imag)};
+  } else {
+    return static_cast<Out>(acc);
+  }
+}
+
 template <typename R, typename Out>
 absl::Status Prod(KernelContext& context, const ReducePlan& plan,
                   const TensorView& input, const TensorView& output) {
   Out* out = output.as<Out>();
   if (plan.count == 0) {
-    std::fill(out, out + plan.outputs, static_cast<Out>(R::Init()));
+    std::fill(out, out + plan.outputs, Stored<Out>(R::Init()));
     return absl::OkStatus();
   }
   return Reduce<R>(context, plan, input.as<typename R::In>(),
                    [&](int64_t offset, int64_t stride,
                        const typename R::Acc* acc, int64_t n) {
                      for (int64_t i = 0; i < n; ++i) {
-                       out[offset + i * stride] = static_cast<Out>(acc[i]);
+                       out[offset + i * stride] = Stored<Out>(acc[i]);
                      }
                    });
 }
 
 // The type that elements of a product of type `to` are multiplied in.
 DType FactorType(DType to) {
-  if (IsFloat(to) || to == DType::kBool) return to;
+  if (IsFloat(to) || IsComplex(to) || to == DType::kBool) return to;
   return DType::kInt64;
 }
 
@@ -139,6 +171,10 @@ HOLDFAST_CPU_KERNEL(prod) {
       return Prod<ProdInt<int64_t>, uint8_t>(context, plan, in, out);
     case DType::kBool:
       return Prod<Truth<bool, true>, bool>(context, plan, in, out);
+    case DType::kComplex64:
+      return Prod<ProdComplex<float>, Complex<float>>(context, plan, in, out);
+    case DType::kComplex128:
+      return Prod<ProdComplex<double>, Complex<double>>(context, plan, in, out);
     default:
       return UnsupportedDType<absl::Status>();
   }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// prod.
+// prod. Complex numbers go to the CPU's kernel.
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/host_ops.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/reducers.h"
 
@@ -26,6 +27,9 @@ absl::Status Product(KernelContext& context, const DimSplit& split,
 
 // Elements are first converted to the type that the product has.
 HOLDFAST_CUDA_KERNEL(prod) {
+  if (IsComplex(outputs[0].spec->dtype)) {
+    return RunOnHost(context, attrs, inputs, outputs);
+  }
   TensorSpec spec;
   TensorView input = inputs[0];
   absl::Status s;

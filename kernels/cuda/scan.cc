@@ -92,8 +92,27 @@ absl::Status RunScan(KernelContext& context, const ScanShape& shape,
 }
 
 template <typename T>
-using Running =
-    std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+using Running = std::conditional_t<
+    kIsComplex<T>, Complex<double>,
+    std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+
+template <typename T>
+HOLDFAST_HD Running<T> Widen(T x) {
+  if constexpr (kIsComplex<T>) {
+    return {static_cast<double>(x.real), static_cast<double>(x.imag)};
+  } else {
+    return static_cast<Running<T>>(x);
+  }
+}
+template <typename T>
+HOLDFAST_HD T Narrow(Running<T> x) {
+  if constexpr (kIsComplex<T>) {
+    using Part = decltype(T::real);
+    return {static_cast<Part>(x.real), static_cast<Part>(x.imag)};
+  } else {
+    return elementwise::Cast<T>(x);
+  }
+}
 
 template <typename T>
 struct SumScan {
@@ -104,11 +123,9 @@ struct SumScan {
   static HOLDFAST_HD State Combine(State a, State b) {
     return elementwise::Add(a, b);
   }
-  HOLDFAST_HD State One(int64_t i) const {
-    return static_cast<State>(LoadStored<T>(in, i));
-  }
+  HOLDFAST_HD State One(int64_t i) const { return Widen(LoadStored<T>(in, i)); }
   HOLDFAST_HD void Write(int64_t i, int64_t, State state) const {
-    out[i] = elementwise::Cast<T>(state);
+    out[i] = Narrow<T>(state);
   }
 };
 
@@ -154,7 +171,7 @@ struct LogSumScan {
 template <typename T>
 struct LinearScan {
   struct State {
-    double factor, offset;
+    Running<T> factor, offset;
     int64_t count;  // elements in it; 0: the map that changes nothing
   };
   const T* in;
@@ -169,10 +186,10 @@ struct LinearScan {
             a.count + b.count};
   }
   HOLDFAST_HD State One(int64_t i) const {
-    return {static_cast<double>(factors[i]), static_cast<double>(in[i]), 1};
+    return {Widen(factors[i]), Widen(in[i]), 1};
   }
   HOLDFAST_HD void Write(int64_t i, int64_t, State state) const {
-    out[i] = static_cast<T>(state.offset);
+    out[i] = Narrow<T>(state.offset);
   }
 };
 
@@ -224,7 +241,7 @@ absl::Status Simple(KernelContext& context, const Attrs& attrs,
   ScanShape shape;
   absl::Status s = Prepare(context, attrs, input, output, &spec, &in, &shape);
   if (!s.ok()) return s;
-  return DispatchDType(output.spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchWithComplex(output.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     Scan<T> scan;
     scan.in = in.as<T>();
@@ -287,7 +304,7 @@ HOLDFAST_CUDA_KERNEL(linear_scan) {
                        &factors);
   }
   if (!s.ok()) return s;
-  return DispatchFloat(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
+  return DispatchField(outputs[0].spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     return RunScan(
         context, shape, attrs.Bool("reverse"),
