@@ -29,6 +29,12 @@ def test_modules_have_their_names(module):
         found.no_such_name
 
 
+def test_a_module_of_a_name_takes_no_other_ones_place(torch):
+    importlib.import_module("holdfast.cuda.random")
+    torch.cuda.seed()
+    assert torch.cuda.initial_seed() == torch.initial_seed()
+
+
 def test_triangles_as_vectors(torch):
     from holdfast.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 

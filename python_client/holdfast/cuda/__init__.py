@@ -3,7 +3,8 @@
 
 """Whether the daemon computes on a GPU: what programs ask of torch.cuda."""
 
-from holdfast import _C, random
+from holdfast import _C
+from holdfast import random as _random
 from holdfast.cuda.devices import (  # noqa: F401
     get_device_capability,
     get_device_name,
@@ -120,7 +121,7 @@ manual_seed_all = manual_seed
 
 def seed():
     """A seed that differs from run to run, for the session's one stream."""
-    random.seed()
+    _random.seed()
 
 
 seed_all = seed
@@ -128,7 +129,7 @@ seed_all = seed
 
 def initial_seed():
     """holdfast.initial_seed(): a session has one stream."""
-    return random.initial_seed()
+    return _random.initial_seed()
 
 
 memory_cached = memory_reserved
@@ -137,23 +138,23 @@ max_memory_cached = max_memory_reserved
 
 def get_rng_state(device="cuda"):
     """holdfast.get_rng_state(): a session has one stream."""
-    return random.get_rng_state()
+    return _random.get_rng_state()
 
 
 def set_rng_state(new_state, device="cuda"):
     """holdfast.set_rng_state(new_state): a session has one stream."""
-    random.set_rng_state(new_state)
+    _random.set_rng_state(new_state)
 
 
 def get_rng_state_all():
     """The state of each GPU: all draw from the session's one stream."""
-    return [random.get_rng_state() for _ in range(device_count())]
+    return [_random.get_rng_state() for _ in range(device_count())]
 
 
 def set_rng_state_all(new_states):
     """Sets the state of each device."""
     for state in new_states:
-        random.set_rng_state(state)
+        _random.set_rng_state(state)
 
 
 globals().update(CUDA_NAMES)
