@@ -96,9 +96,9 @@ absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path) {
   }
   return absl::NotFoundError(
       "[connect] no daemon runs on this machine, and none can be started: "
-      "there is no holdfastd next to the library or on PATH. Install one "
-      "(pip install holdfast-server), name it in HOLDFAST_DAEMON, or connect "
-      "to "
+      "there is no holdfastd next to the library or on PATH. Install one (pip "
+      "install holdfast_server-*.whl, the file that came with the client's, or "
+      "the package holdfast-server), name it in HOLDFAST_DAEMON, or connect to "
       "one elsewhere: connect(\"host:port\") or HOLDFAST_ADDRESS.");
 }
 

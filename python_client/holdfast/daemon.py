@@ -27,7 +27,8 @@ def find_daemon():
     if found is None:
         raise FileNotFoundError(
             "holdfastd is not on this machine. Install it (pip install "
-            "holdfast-server), or set HOLDFAST_DAEMON to its path."
+            "holdfast_server-*.whl, the file that came with the client's, or the "
+            "package holdfast-server), or set HOLDFAST_DAEMON to its path."
         )
     return found
 

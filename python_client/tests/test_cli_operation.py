@@ -234,6 +234,20 @@ def test_doctor_on_a_laptop_that_has_the_client_alone(daemon):
     assert "nvidia" not in result.stdout.lower()
 
 
+def test_doctor_on_a_laptop_tells_what_is_missing():
+    alone = {"HOLDFAST_DAEMON": "", "PATH": "", "HOLDFAST_SOCKET": "/none"}
+    # A daemon elsewhere that does not answer: that, and nothing else.
+    status, found = diagnose(**alone, HOLDFAST_ADDRESS="127.0.0.1:1")
+    wrong = [what for what, f in found.items() if f["verdict"] == "FAIL"]
+    assert status == 1 and wrong == ["running daemon"]
+    # No daemon at all: no program can run here, and there are two ways on.
+    status, found = diagnose(**alone, HOLDFAST_ADDRESS="")
+    wrong = [what for what, f in found.items() if f["verdict"] == "FAIL"]
+    assert status == 1 and wrong == ["holdfastd"]
+    assert "HOLDFAST_ADDRESS=host:port" in found["holdfastd"]["advice"]
+    assert "holdfast_server-*.whl" in found["holdfastd"]["advice"]
+
+
 def test_doctor_says_where_a_gpu_would_come_from():
     status, found = diagnose("--cuda", HOLDFAST_ADDRESS="", HOLDFAST_SOCKET="/none")
     if os.path.exists("/dev/nvidia0"):

@@ -70,7 +70,8 @@ absl::Status NotThere(absl::string_view name,
   return absl::NotFoundError(absl::StrCat(
       "[device] --device=", name, " needs the library libholdfast_", name,
       ".so. Looked for ", absl::StrJoin(tried, ", "),
-      ". Build it where its toolkit is (./dev build --cuda), name it with "
+      ". A bundle or package made with --cuda has it (./dev bundle --cuda, "
+      "./dev deb --cuda); wheels have the CPU alone. Name it with "
       "--device_library, or use --device=cpu."));
 }
 

@@ -51,7 +51,11 @@ def main():
 def quote_rest(arguments):
     """Marks what belongs to the launched program, options included."""
     if arguments[:1] and arguments[0] in ("chaos", "demo", "serve", "soak", "python"):
-        if arguments[1:2] not in (["-h"], ["--help"], ["--"]):
+        ours = ["--"], ["-h"], ["--help"]
+        # The flags of `serve` are the daemon's, and so is the help on them.
+        if arguments[0] == "serve":
+            ours = ["--"], ["-h"]
+        if arguments[1:2] not in ours:
             return [arguments[0], "--", *arguments[1:]]
     return arguments
 

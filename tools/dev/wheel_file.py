@@ -25,20 +25,56 @@ Metadata-Version: 2.1
 Name: holdfast
 Version: {version}
 Summary: Tensors that outlive your notebook: a PyTorch-like client of holdfastd
+Author: The Holdfast Authors
 License: Apache-2.0
+Keywords: tensor,autograd,deep learning,notebook,daemon
+{classifiers}
 Requires-Python: >=3.11
 Requires-Dist: numpy
 Provides-Extra: top
 Requires-Dist: rich; extra == "top"
+Description-Content-Type: text/markdown
+
+Tensors, autograd, `nn` and `optim` with PyTorch's API. They live in a daemon,
+holdfastd, and stay there when the program does not: over shared memory on one
+machine, over gRPC from another.
+
+```python
+import holdfast as torch
+
+x = torch.randn(3, 3, requires_grad=True)
+(x @ x).sum().backward()
+print(x.grad)
+```
+
+The daemon is the wheel `holdfast-server` that was built with this one; where it runs
+elsewhere, `HOLDFAST_ADDRESS=host:port` names it. `holdfast doctor` tells what a machine
+lacks. The extra `top` is for `holdfast top`.
 """
 SERVER_METADATA = """\
 Metadata-Version: 2.1
 Name: holdfast-server
 Version: {version}
 Summary: holdfastd, the daemon that holds Holdfast's tensors
+Author: The Holdfast Authors
 License: Apache-2.0
+Keywords: tensor,deep learning,daemon
+{classifiers}
 Requires-Python: >=3.11
+Description-Content-Type: text/markdown
+
+`holdfastd` and the libraries that it carries, for the CPU. Programs that import
+`holdfast` find it and start one where none runs; `holdfastd --help` lists its flags.
 """
+# No licence among them: the field License has it.
+CLASSIFIERS = """\
+Classifier: Development Status :: 3 - Alpha
+Classifier: Intended Audience :: Science/Research
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C++
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
+Classifier: Typing :: Typed"""
 WHEEL = """\
 Wheel-Version: 1.0
 Generator: holdfast-dev
@@ -126,7 +162,9 @@ def pack(tree, name, tag, metadata, function, origins):
     """The wheel of what is staged in `tree`, with one command."""
     info = tree / f"{name}-{version()}.dist-info"
     licences.collect(info / "licenses", origins)
-    (info / "METADATA").write_text(metadata.format(version=version()))
+    (info / "METADATA").write_text(
+        metadata.format(version=version(), classifiers=CLASSIFIERS)
+    )
     (info / "WHEEL").write_text(WHEEL.format(tag=tag))
     command = "holdfastd" if name == "holdfast_server" else name
     (info / "entry_points.txt").write_text(

@@ -3,12 +3,15 @@
 
 """The two wheels, installed with pip into environments of their own."""
 
+import email
 import os
+import re
 import subprocess
+import zipfile
 
 import pytest
 import wheel_file
-from workspace import SYSTEM_PYTHON
+from workspace import ROOT, SYSTEM_PYTHON
 
 PROGRAM = """
 import holdfast as torch
@@ -77,10 +80,33 @@ def test_the_client_alone_says_what_is_missing(wheels, install):
     assert done.returncode == 1
     message = done.stderr.strip().splitlines()[-1]
     assert "no daemon runs on this machine" in message
-    assert "pip install holdfast-server" in message
+    assert "pip install holdfast_server-*.whl" in message
     assert "connect(" in message and "HOLDFAST_ADDRESS" in message
     done = run("holdfast", "serve")
-    assert done.returncode == 1 and "pip install holdfast-server" in done.stderr
+    assert done.returncode == 1 and "pip install holdfast_server-" in done.stderr
+
+
+def test_wheels_say_what_they_are(wheels, install):
+    shown = install(*wheels)("pip", "show", "--verbose", "holdfast").stdout
+    assert "Author: The Holdfast Authors" in shown and "Typing :: Typed" in shown
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            (name,) = [n for n in archive.namelist() if n.endswith("/METADATA")]
+            fields = email.message_from_bytes(archive.read(name))
+        assert fields["Name"] in ("holdfast", "holdfast-server") and fields["Summary"]
+        assert (
+            fields["Description-Content-Type"] and "holdfastd" in fields.get_payload()
+        )
+
+
+def test_nobody_is_sent_to_another_project_on_pypi():
+    """There the name `holdfast` is somebody else's."""
+    listing = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True)
+    for name in listing.splitlines():
+        if name.endswith((".py", ".md", ".cc", ".h", ".sh", ".service", ".ipynb")):
+            text = " ".join((ROOT / name).read_text().replace('"', "").split())
+            found = re.search(r"pip install hold[f]ast([-_]server)?(?![-\w*])", text)
+            assert found is None, f"{name}: {found.group()}"
 
 
 def test_the_client_is_small(wheels):

@@ -25,7 +25,8 @@ def examine(cuda_needed=False):
     remote = answers and not default_address().startswith("unix:")
     return [
         _client(),
-        *_daemon_binary(needed=not answers),
+        # Who names an address starts no daemon of their own.
+        *_daemon_binary(needed=not (answers or os.environ.get("HOLDFAST_ADDRESS"))),
         *running,
         _shared_memory(),
         _memory(),
@@ -52,10 +53,15 @@ def _daemon_binary(needed):
         path = find_daemon()
     except FileNotFoundError as error:
         if needed:
-            yield Finding("FAIL", "holdfastd", "not found", str(error))
+            yield Finding(
+                "FAIL",
+                "holdfastd",
+                "not found, and no daemon runs here: programs have no device",
+                f"{error} For a daemon on another machine: HOLDFAST_ADDRESS=host:port",
+            )
         else:
             yield Finding(
-                "ok", "holdfastd", "not on this machine, which uses a running daemon"
+                "ok", "holdfastd", "not on this machine, which uses a daemon elsewhere"
             )
         return
     try:

@@ -3,8 +3,9 @@
 
 """Checks this machine: what Holdfast needs, what is there, how to get the rest.
 
-Ends with status 1 if something that is needed is wrong. What concerns GPUs is needed
-with --cuda only.
+Ends with status 1 if programs here cannot run as they are set up: with no daemon
+that answers and none to start, say. A machine that uses a daemon elsewhere
+(HOLDFAST_ADDRESS) needs none of its own. What concerns GPUs is needed with --cuda only.
 """
 
 import json
