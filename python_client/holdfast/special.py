@@ -6,9 +6,12 @@
 import holdfast as _hf
 from holdfast import missing
 from holdfast._registry import name_for_pickle as _name_for_pickle
-from holdfast.airy import airy_ai  # noqa: F401
+from holdfast.airy import airy_ai as airy_ai  # noqa: F401
 from holdfast.polynomials import NAMED as _polynomials
-from holdfast.special_functions import NAMED, spherical_bessel_j0  # noqa: F401
+from holdfast.special_functions import (  # noqa: F401
+    NAMED as NAMED,
+    spherical_bessel_j0 as spherical_bessel_j0,
+)
 
 for _name, _target in {
     "digamma": "digamma",

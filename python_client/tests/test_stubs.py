@@ -5,6 +5,7 @@
 
 import ast
 import inspect
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import holdfast
 
 GENERATOR = Path(__file__).parents[1] / "generate_stubs.py"
+PACKAGE = Path(holdfast.__file__).parent
 
 
 def test_stubs_list_what_there_is(tmp_path):
@@ -108,24 +110,162 @@ except torch.OutOfMemoryError:
 """
 
 
-def test_a_checker_finds_no_mistake_in_a_correct_program(tmp_path):
-    mypy = shutil.which("mypy")
-    if mypy is None:
-        pytest.skip("mypy is not installed")
-    package = tmp_path / "site" / "holdfast"
+# A training script as people write them.
+TRAINING = """
+from holdfast.utils.data import DataLoader, Dataset, TensorDataset
+
+import holdfast as torch
+import holdfast.nn.functional as F
+from holdfast import Tensor, nn, optim
+
+
+class Data(Dataset):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: int) -> Tensor:
+        return torch.zeros(3)
+
+
+class Attention(nn.Module):
+    def __init__(self, dim: int, heads: int = 4) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.conv = nn.Conv2d(1, 2, 3, padding=(1, 1), stride=1)
+        self.heads = heads
+        self.register_buffer("mask", torch.ones(8, 8).tril().bool())
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, c = x.shape
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        q = q.view(b, t, self.heads, c // self.heads).transpose(1, 2)
+        k = k.view(b, t, self.heads, -1).transpose(1, 2)
+        v = v.reshape(b, t, self.heads, -1).permute(0, 2, 1, 3)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.dropout(y.transpose(1, 2).contiguous().view(b, t, c), 0.1)
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, loader: DataLoader) -> float:
+    model.eval()
+    right, total = 0, 0
+    for x, y in loader:
+        right += int((model(x).argmax(1) == y).sum().item())
+        total += y.numel()
+    return right / total
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.5)).to(device)
+opt = optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+sched = optim.lr_scheduler.CosineAnnealingLR(opt, T_max=10)
+data = TensorDataset(torch.randn(16, 4), torch.randint(0, 2, (16,)))
+loader = DataLoader(data, batch_size=4, shuffle=True)
+for x, y in loader:
+    opt.zero_grad(set_to_none=True)
+    loss = nn.CrossEntropyLoss(label_smoothing=0.1)(model(x), y)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    opt.step()
+    print(f"{loss.item():.3f} {opt.param_groups[0]['lr']}")
+sched.step()
+a = torch.arange(12).reshape(3, 4).float()
+b = a[1:, ::2] + a[..., None].sum() * 2 - 1
+b[0] = 3.0
+c = (a > 2) & ~(a < 1) | (a == 5)
+z = torch.zeros((2, 3), dtype=torch.int64, device=device)
+w = torch.where(a > 1, a, 0.0)
+s: tuple[int, ...] = a.shape
+torch.save(model.state_dict(), "model.pt")
+model.load_state_dict(torch.load("model.pt"))
+u, sv, vh = torch.linalg.svd(a, full_matrices=False)
+f = float(a.sum()) + int(z.sum()) + len(a)
+session = torch.connect("localhost:1")
+print(session.name, session.attached, torch.kept())
+torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+model = torch.vision.models.resnet18()
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """The package as it is installed: with its stubs, and without what pytest sees."""
+    folder = tmp_path_factory.mktemp("site") / "holdfast"
     shutil.copytree(
-        Path(holdfast.__file__).parent,
-        package,
-        ignore=shutil.ignore_patterns("*.so", "__pycache__"),
+        PACKAGE, folder, ignore=shutil.ignore_patterns("*.so", "*.pyi", "__pycache__")
     )
-    subprocess.run([sys.executable, str(GENERATOR), str(package)], check=True)
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    subprocess.run([sys.executable, str(GENERATOR), str(folder)], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("program", ["PROGRAM", "TRAINING"])
+def test_checkers_find_no_mistake_in_correct_programs(
+    checker, program, package, tmp_path
+):
+    if shutil.which(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    file = tmp_path / "program.py"
+    file.write_text(globals()[program])
+    options = {"mypy": ["--follow-imports=silent"], "pyright": []}[checker]
+    path = str(package.parent)
     said = subprocess.run(
-        [mypy, "--follow-imports=silent", str(program)],
+        [checker, *options, str(file)],
         cwd=tmp_path,
-        env={"MYPYPATH": str(package.parent), "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "MYPYPATH": path, "PYTHONPATH": path},
         capture_output=True,
         text=True,
     )
     assert said.returncode == 0, said.stdout
+
+
+def sources():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path, path.read_text()
+
+
+def test_names_that_a_module_passes_on_are_its_own():
+    """In a typed package a checker takes an imported name for private, unless it says
+    `x as x` or is in __all__."""
+    private = []
+    for path, text in sources():
+        if path == PACKAGE / "__init__.py" or "\n__all__ = " in text:
+            continue
+        lines = text.split("\n")
+        for node in ast.parse(text).body:
+            # So are imports marked that are there to be imported from here.
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            if "noqa: F401" not in lines[node.lineno - 1]:
+                continue
+            private += [
+                f"{path.name}: {alias.name}"
+                for alias in node.names
+                if alias.asname is None and alias.name[0] not in "_*"
+            ]
+    assert private == []
+
+
+# What takes other numbers, or one for each dimension, where the default is an int.
+NUMBERS = """alpha beta dampening eta_min gain lr_decay margin min_lr momentum threshold
+tau weight_decay padding stride dilation output_padding""".split()
+
+
+def test_an_int_as_default_is_no_promise_of_ints():
+    """A checker takes the type of a parameter without one from its default."""
+    narrow = []
+    for path, text in sources():
+        if path.parent.name not in ("nn", "optim", "functional", "lr_scheduler"):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            if node.name[0] == "_" and node.name != "__init__":
+                continue
+            known = node.args.args[::-1], node.args.defaults[::-1]
+            for parameter, default in zip(*known, strict=False):
+                if parameter.arg not in NUMBERS or parameter.annotation is not None:
+                    continue
+                if isinstance(default, ast.Constant) and type(default.value) is int:
+                    narrow.append(f"{path.name}: {node.name}({parameter.arg})")
+    assert narrow == []

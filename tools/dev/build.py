@@ -16,8 +16,10 @@ from workspace import (
     FAKE_DEVICE_TARGET,
     PLUGIN_TARGET,
     ROOT,
+    VENV_PYTHON,
     Failure,
     bazel_bin,
+    capture,
     daemon,
     run,
     say,
@@ -88,3 +90,5 @@ def install_extension():
     shutil.copyfile(built, fresh)
     fresh.chmod(0o755)
     fresh.rename(EXTENSION)
+    # For editors; wheels make their own.
+    capture([VENV_PYTHON, ROOT / "python_client/generate_stubs.py"])

@@ -4,7 +4,10 @@
 """torch.quantization at its newer address."""
 
 from holdfast import quantization
-from holdfast.quantization import DeQuantStub, QuantStub  # noqa: F401
+from holdfast.quantization import (  # noqa: F401
+    DeQuantStub as DeQuantStub,
+    QuantStub as QuantStub,
+)
 
 
 def __getattr__(name):

@@ -8,7 +8,14 @@ exactly: `cudnn.deterministic`, `cudnn.benchmark` and the TF32 switches count on
 GPU only.
 """
 
-from holdfast.backends import cuda, cudnn, mkl, mkldnn, mps, openmp  # noqa: F401
+from holdfast.backends import (  # noqa: F401
+    cuda as cuda,
+    cudnn as cudnn,
+    mkl as mkl,
+    mkldnn as mkldnn,
+    mps as mps,
+    openmp as openmp,
+)
 from holdfast.missing import module_getattr
 
 __getattr__ = module_getattr("torch.backends")

@@ -6,33 +6,33 @@
 from holdfast import _C
 from holdfast import random as _random
 from holdfast.cuda.devices import (  # noqa: F401
-    get_device_capability,
-    get_device_name,
-    get_device_properties,
-    index_of,
-    is_available,
-    mem_get_info,
-    memory_stats,
-    memory_summary,
-    need_gpu,
+    get_device_capability as get_device_capability,
+    get_device_name as get_device_name,
+    get_device_properties as get_device_properties,
+    index_of as index_of,
+    is_available as is_available,
+    mem_get_info as mem_get_info,
+    memory_stats as memory_stats,
+    memory_summary as memory_summary,
+    need_gpu as need_gpu,
 )
 from holdfast.cuda.streams import (  # noqa: F401
-    Event,
-    Stream,
-    current_stream,
-    default_stream,
-    set_stream,
-    stream,
+    Event as Event,
+    Stream as Stream,
+    current_stream as current_stream,
+    default_stream as default_stream,
+    set_stream as set_stream,
+    stream as stream,
 )
-from holdfast.errors import OutOfMemoryError  # noqa: F401
+from holdfast.errors import OutOfMemoryError as OutOfMemoryError  # noqa: F401
 from holdfast.memory import (  # noqa: F401
-    empty_cache,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_snapshot,
-    reset_peak_memory_stats,
+    empty_cache as empty_cache,
+    max_memory_allocated as max_memory_allocated,
+    max_memory_reserved as max_memory_reserved,
+    memory_allocated as memory_allocated,
+    memory_reserved as memory_reserved,
+    memory_snapshot as memory_snapshot,
+    reset_peak_memory_stats as reset_peak_memory_stats,
 )
 from holdfast.missing import module_getattr
 from holdfast.typed_tensors import CUDA_NAMES

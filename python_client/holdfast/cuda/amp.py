@@ -5,11 +5,11 @@
 
 from holdfast import amp
 from holdfast.amp import (  # noqa: F401
-    GradScaler,
-    autocast_mode,
-    custom_bwd,
-    custom_fwd,
-    grad_scaler,
+    GradScaler as GradScaler,
+    autocast_mode as autocast_mode,
+    custom_bwd as custom_bwd,
+    custom_fwd as custom_fwd,
+    grad_scaler as grad_scaler,
 )
 from holdfast.missing import module_getattr
 

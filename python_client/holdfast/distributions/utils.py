@@ -6,11 +6,11 @@
 import holdfast
 from holdfast.distributions.parameters import (  # noqa: F401
     EULER as euler_constant,
-    broadcast_all,
-    clamp_probs,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
+    broadcast_all as broadcast_all,
+    clamp_probs as clamp_probs,
+    lazy_property as lazy_property,
+    logits_to_probs as logits_to_probs,
+    probs_to_logits as probs_to_logits,
 )
 from holdfast.missing import module_getattr
 

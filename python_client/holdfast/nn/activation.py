@@ -235,7 +235,7 @@ class Softsign(Module):
 class Softplus(Module):
     """log(1 + exp(beta * input)) / beta."""
 
-    def __init__(self, beta=1, threshold=20):
+    def __init__(self, beta: float = 1, threshold: float = 20):
         super().__init__()
         self.beta = beta
         self.threshold = threshold

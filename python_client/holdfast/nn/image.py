@@ -10,7 +10,13 @@ from .module import Module
 class Unfold(Module):
     """The windows of [N, C, H, W] as columns [N, C*KH*KW, L]."""
 
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        kernel_size,
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ):
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation
@@ -32,7 +38,14 @@ class Unfold(Module):
 class Fold(Module):
     """Adds columns [N, C*KH*KW, L] up to images [N, C, *output_size]."""
 
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        output_size,
+        kernel_size,
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ):
         super().__init__()
         self.output_size = output_size
         self.kernel_size = kernel_size

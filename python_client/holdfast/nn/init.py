@@ -107,7 +107,7 @@ def dirac_(tensor, groups=1):
         return tensor
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor, gain: float = 1, generator=None):
     """A (half) orthogonal matrix times gain: the rows, or the columns if there are
     more rows, are orthogonal, with all dimensions but the first as one (Saxe et al.
     2013). ValueError for fewer than 2 dimensions."""
@@ -166,7 +166,7 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
 
 
 def kaiming_uniform_(
-    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+    tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu", generator=None
 ):
     """Uniform numbers of the deviation that He et al. 2015 derive."""
     if 0 in tuple(tensor.shape):
@@ -177,7 +177,7 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+    tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu", generator=None
 ):
     """Normal numbers of the deviation that He et al. 2015 derive."""
     if 0 in tuple(tensor.shape):

@@ -113,7 +113,7 @@ class MultiMarginLoss(_WeightedLoss):
 
     def __init__(
         self,
-        p=1,
+        p: float = 1,
         margin=1.0,
         weight=None,
         size_average=None,

@@ -4,6 +4,7 @@
 """Module: a function with parameters, and the base class of every layer."""
 
 from collections import OrderedDict
+from typing import Any
 
 import holdfast
 
@@ -62,7 +63,7 @@ class Module(TreeMixin, StateMixin):
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not (
             self._forward_hooks
             or self._forward_pre_hooks

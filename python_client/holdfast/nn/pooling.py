@@ -15,8 +15,8 @@ class _MaxPool(Module):
         self,
         kernel_size,
         stride=None,
-        padding=0,
-        dilation=1,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
         return_indices=False,
         ceil_mode=False,
     ):
@@ -72,7 +72,7 @@ class MaxPool3d(_MaxPool):
 class _MaxUnpool(Module):
     axes = 0
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size, stride=None, padding: int | tuple[int, ...] = 0):
         super().__init__()
         self.kernel_size = spread(kernel_size, self.axes)
         self.stride = spread(kernel_size if stride is None else stride, self.axes)
@@ -115,7 +115,7 @@ class AvgPool1d(Module):
         self,
         kernel_size,
         stride=None,
-        padding=0,
+        padding: int | tuple[int, ...] = 0,
         ceil_mode=False,
         count_include_pad=True,
     ):
@@ -150,7 +150,7 @@ class _AvgPool(Module):
         self,
         kernel_size,
         stride=None,
-        padding=0,
+        padding: int | tuple[int, ...] = 0,
         ceil_mode=False,
         count_include_pad=True,
         divisor_override=None,

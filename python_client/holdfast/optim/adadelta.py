@@ -17,7 +17,14 @@ class Adadelta(Algorithm):
     _algorithm = "adadelta"
 
     def __init__(
-        self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, **options
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay: float = 0,
+        foreach=None,
+        **options,
     ):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")

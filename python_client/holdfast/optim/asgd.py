@@ -23,7 +23,7 @@ class ASGD(Algorithm):
         lambd=1e-4,
         alpha=0.75,
         t0=1e6,
-        weight_decay=0,
+        weight_decay: float = 0,
         foreach=None,
         **options,
     ):

@@ -22,7 +22,7 @@ class NAdam(RunningMeans):
         lr=2e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0,
+        weight_decay: float = 0,
         momentum_decay=4e-3,
         foreach=None,
         **options,

@@ -17,10 +17,10 @@ import os
 from holdfast.errors import HoldfastError
 
 from .trusted import (  # noqa: F401
-    add_safe_globals,
-    clear_safe_globals,
-    get_safe_globals,
-    safe_globals,
+    add_safe_globals as add_safe_globals,
+    clear_safe_globals as clear_safe_globals,
+    get_safe_globals as get_safe_globals,
+    safe_globals as safe_globals,
 )
 
 

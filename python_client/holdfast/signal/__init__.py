@@ -4,6 +4,6 @@
 """torch.signal."""
 
 from holdfast.missing import module_getattr
-from holdfast.signal import windows  # noqa: F401
+from holdfast.signal import windows as windows  # noqa: F401
 
 __getattr__ = module_getattr("torch.signal")

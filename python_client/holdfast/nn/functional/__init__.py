@@ -15,8 +15,8 @@ from .attention import __all__ as _attention
 from .attention import _scaled_dot_product_attention  # noqa: F401
 from .conv import *  # noqa: F401,F403
 from .conv import __all__ as _conv
-from .dropout import *  # noqa: F401,F403
-from .dropout import __all__ as _dropout
+from .dropouts import *  # noqa: F401,F403
+from .dropouts import __all__ as _dropout
 from .embedding import *  # noqa: F401,F403
 from .embedding import __all__ as _embedding
 from .local_response import *  # noqa: F401,F403

@@ -210,7 +210,7 @@ def softshrink(input, lambd=0.5):
     return _ops.softshrink(input, lambd)
 
 
-def softplus(input, beta=1, threshold=20):
+def softplus(input, beta: float = 1, threshold: float = 20):
     """log(1 + exp(beta * input)) / beta; linear where beta * input > threshold."""
     return _ops.softplus(input, beta, threshold)
 
@@ -276,7 +276,7 @@ def _softmax_dim(name, input, dim, stacklevel):
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+def gumbel_softmax(logits, tau: float = 1, hard=False, eps=1e-10, dim=-1):
     """Sample of a relaxed categorical distribution (Jang et al. 2017).
 
     `hard`: one-hot values with the gradient of the relaxed ones.

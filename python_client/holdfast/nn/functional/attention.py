@@ -9,7 +9,7 @@ import holdfast
 from holdfast import _C
 from holdfast.errors import HoldfastError, OpError
 
-from .dropout import dropout
+from .dropouts import dropout
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

@@ -95,7 +95,15 @@ def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
     return _C.show_as(result, _NODE, input, weight, bias)
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv1d(
+    input,
+    weight,
+    bias=None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups=1,
+):
     """1-D cross-correlation.
 
     input [N, C, L] or [C, L], weight [O, C/groups, K], bias [O] -> [N, O, L'].
@@ -104,7 +112,15 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return _conv1d(input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv2d(
+    input,
+    weight,
+    bias=None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups=1,
+):
     """2-D cross-correlation.
 
     input [N, C, H, W] or [C, H, W], weight [O, C/groups, KH, KW], bias [O].
@@ -113,7 +129,15 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv3d(
+    input,
+    weight,
+    bias=None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups=1,
+):
     """3-D cross-correlation.
 
     input [N, C, D, H, W] or [C, D, H, W], weight [O, C/groups, KD, KH, KW].
@@ -210,11 +234,11 @@ def conv_transpose1d(
     input,
     weight,
     bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    output_padding: int | tuple[int, ...] = 0,
     groups=1,
-    dilation=1,
+    dilation: int | tuple[int, ...] = 1,
 ):
     """1-D transposed convolution: conv1d's gradient for its input.
 
@@ -229,11 +253,11 @@ def conv_transpose2d(
     input,
     weight,
     bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    output_padding: int | tuple[int, ...] = 0,
     groups=1,
-    dilation=1,
+    dilation: int | tuple[int, ...] = 1,
 ):
     """2-D transposed convolution: conv2d's gradient for its input.
 
@@ -248,11 +272,11 @@ def conv_transpose3d(
     input,
     weight,
     bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    output_padding: int | tuple[int, ...] = 0,
     groups=1,
-    dilation=1,
+    dilation: int | tuple[int, ...] = 1,
 ):
     """3-D transposed convolution: conv3d's gradient for its input.
 

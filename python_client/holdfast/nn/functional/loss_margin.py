@@ -34,7 +34,13 @@ def hinge_embedding_loss(
 
 
 def margin_ranking_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
 ):
     """max(0, -target * (input1 - input2) + margin)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -49,7 +55,13 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def cosine_embedding_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
 ):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -66,7 +78,7 @@ def triplet_margin_loss(
     positive,
     negative,
     margin=1.0,
-    p=2,
+    p: float = 2,
     eps=1e-6,
     swap=False,
     size_average=None,
@@ -125,7 +137,7 @@ def _rows(name, input, target, target_dim):
 def multi_margin_loss(
     input,
     target,
-    p=1,
+    p: float = 1,
     margin=1.0,
     weight=None,
     size_average=None,

@@ -101,8 +101,8 @@ def max_pool1d_with_indices(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=True,
 ):
@@ -116,8 +116,8 @@ def max_pool2d_with_indices(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=True,
 ):
@@ -149,8 +149,8 @@ def max_pool3d_with_indices(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=True,
 ):
@@ -163,8 +163,8 @@ def max_pool1d(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=False,
 ):
@@ -182,8 +182,8 @@ def max_pool2d(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=False,
 ):
@@ -201,8 +201,8 @@ def max_pool3d(
     input,
     kernel_size,
     stride=None,
-    padding=0,
-    dilation=1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode=False,
     return_indices=False,
 ):
@@ -217,7 +217,12 @@ def max_pool3d(
 
 
 def avg_pool1d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+    input,
+    kernel_size,
+    stride=None,
+    padding: int | tuple[int, ...] = 0,
+    ceil_mode=False,
+    count_include_pad=True,
 ):
     """Mean of each window of the last dimension of [N, C, L] or [C, L]."""
     args = (input, kernel_size, stride, padding, ceil_mode, count_include_pad)
@@ -228,7 +233,7 @@ def avg_pool2d(
     input,
     kernel_size,
     stride=None,
-    padding=0,
+    padding: int | tuple[int, ...] = 0,
     ceil_mode=False,
     count_include_pad=True,
     divisor_override=None,
@@ -246,7 +251,7 @@ def avg_pool3d(
     input,
     kernel_size,
     stride=None,
-    padding=0,
+    padding: int | tuple[int, ...] = 0,
     ceil_mode=False,
     count_include_pad=True,
     divisor_override=None,
@@ -342,16 +347,37 @@ def _max_unpool(axes, input, indices, kernel, stride, padding, output_size):
     return flat.reshape(*lead, *size)
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(
+    input,
+    indices,
+    kernel_size,
+    stride=None,
+    padding: int | tuple[int, ...] = 0,
+    output_size=None,
+):
     """Zeros, with max_pool1d's results at the indices it returned."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(
+    input,
+    indices,
+    kernel_size,
+    stride=None,
+    padding: int | tuple[int, ...] = 0,
+    output_size=None,
+):
     """Zeros, with max_pool2d's results at the indices it returned."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(
+    input,
+    indices,
+    kernel_size,
+    stride=None,
+    padding: int | tuple[int, ...] = 0,
+    output_size=None,
+):
     """Zeros, with max_pool3d's results at the indices it returned."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

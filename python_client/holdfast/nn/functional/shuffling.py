@@ -20,7 +20,13 @@ __all__ = [
 _ops = _C.ops
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(
+    input,
+    kernel_size,
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+):
     """The windows of [N, C, H, W] as columns [N, C*KH*KW, L]; N may be missing."""
     windows = (pair(kernel_size), pair(dilation), pair(padding), pair(stride))
     if input.dim() == 3:
@@ -28,7 +34,14 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return _ops.im2col(input, *windows)
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(
+    input,
+    output_size,
+    kernel_size,
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+):
     """Adds the columns [N, C*KH*KW, L] where unfold() takes them from.
 
     -> [N, C, *output_size]; N may be missing.

@@ -14,7 +14,9 @@ class CosineAnnealingLR(LRScheduler):
     Loshchilov & Hutter 2017, without restarts.
     """
 
-    def __init__(self, optimizer, T_max, eta_min=0, last_epoch=-1, verbose=False):
+    def __init__(
+        self, optimizer, T_max, eta_min: float = 0, last_epoch=-1, verbose=False
+    ):
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch, verbose)
@@ -48,7 +50,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(
-        self, optimizer, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False
+        self, optimizer, T_0, T_mult=1, eta_min: float = 0, last_epoch=-1, verbose=False
     ):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")

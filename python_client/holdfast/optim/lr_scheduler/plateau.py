@@ -25,7 +25,7 @@ class ReduceLROnPlateau(LRScheduler):
         threshold=1e-4,
         threshold_mode="rel",
         cooldown=0,
-        min_lr=0,
+        min_lr: float = 0,
         eps=1e-8,
         verbose=False,
     ):

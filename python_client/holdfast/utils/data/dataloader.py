@@ -64,7 +64,7 @@ class DataLoader:
         collate_fn=None,
         pin_memory=False,
         drop_last=False,
-        timeout=0,
+        timeout: float = 0,
         worker_init_fn=None,
         multiprocessing_context=None,
         generator=None,

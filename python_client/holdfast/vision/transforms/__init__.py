@@ -20,44 +20,66 @@ Python's random, as in torchvision).
 
 from holdfast.missing import module_getattr
 
-from . import functional  # noqa: F401
+from . import functional as functional  # noqa: F401
 from .autoaugment import (  # noqa: F401
-    AugMix,
-    AutoAugment,
-    RandAugment,
-    TrivialAugmentWide,
+    AugMix as AugMix,
+    AutoAugment as AutoAugment,
+    RandAugment as RandAugment,
+    TrivialAugmentWide as TrivialAugmentWide,
 )
-from .colors import ColorJitter, Grayscale, RandomGrayscale  # noqa: F401
+from .colors import (  # noqa: F401
+    ColorJitter as ColorJitter,
+    Grayscale as Grayscale,
+    RandomGrayscale as RandomGrayscale,
+)
 from .composition import (  # noqa: F401
-    Compose,
-    Lambda,
-    RandomApply,
-    RandomChoice,
-    RandomOrder,
-    RandomTransforms,
+    Compose as Compose,
+    Lambda as Lambda,
+    RandomApply as RandomApply,
+    RandomChoice as RandomChoice,
+    RandomOrder as RandomOrder,
+    RandomTransforms as RandomTransforms,
 )
 from .conversion import (  # noqa: F401
-    ConvertImageDtype,
-    LinearTransformation,
-    Normalize,
-    PILToTensor,
-    ToPILImage,
-    ToTensor,
+    ConvertImageDtype as ConvertImageDtype,
+    LinearTransformation as LinearTransformation,
+    Normalize as Normalize,
+    PILToTensor as PILToTensor,
+    ToPILImage as ToPILImage,
+    ToTensor as ToTensor,
 )
-from .crops import RandomCrop, RandomResizedCrop  # noqa: F401
-from .filters import GaussianBlur, RandomErasing  # noqa: F401
-from .flips import RandomHorizontalFlip, RandomVerticalFlip  # noqa: F401
-from .functional import InterpolationMode  # noqa: F401
-from .policies import AutoAugmentPolicy  # noqa: F401
-from .sizes import CenterCrop, FiveCrop, Pad, Resize, TenCrop  # noqa: F401
+from .crops import (  # noqa: F401
+    RandomCrop as RandomCrop,
+    RandomResizedCrop as RandomResizedCrop,
+)
+from .filters import (  # noqa: F401
+    GaussianBlur as GaussianBlur,
+    RandomErasing as RandomErasing,
+)
+from .flips import (  # noqa: F401
+    RandomHorizontalFlip as RandomHorizontalFlip,
+    RandomVerticalFlip as RandomVerticalFlip,
+)
+from .functional import InterpolationMode as InterpolationMode  # noqa: F401
+from .policies import AutoAugmentPolicy as AutoAugmentPolicy  # noqa: F401
+from .sizes import (  # noqa: F401
+    CenterCrop as CenterCrop,
+    FiveCrop as FiveCrop,
+    Pad as Pad,
+    Resize as Resize,
+    TenCrop as TenCrop,
+)
 from .tones import (  # noqa: F401
-    RandomAdjustSharpness,
-    RandomAutocontrast,
-    RandomEqualize,
-    RandomInvert,
-    RandomPosterize,
-    RandomSolarize,
+    RandomAdjustSharpness as RandomAdjustSharpness,
+    RandomAutocontrast as RandomAutocontrast,
+    RandomEqualize as RandomEqualize,
+    RandomInvert as RandomInvert,
+    RandomPosterize as RandomPosterize,
+    RandomSolarize as RandomSolarize,
 )
-from .warps import RandomAffine, RandomRotation  # noqa: F401
+from .warps import (  # noqa: F401
+    RandomAffine as RandomAffine,
+    RandomRotation as RandomRotation,
+)
 
 __getattr__ = module_getattr("torchvision.transforms")

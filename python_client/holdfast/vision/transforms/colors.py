@@ -41,7 +41,13 @@ class ColorJitter(nn.Module):
     Each is a number around 1 (hue: around 0, up to 0.5) or a range (low, high).
     """
 
-    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
+    def __init__(
+        self,
+        brightness: float = 0,
+        contrast: float = 0,
+        saturation: float = 0,
+        hue: float = 0,
+    ):
         super().__init__()
         self.brightness = _range(brightness, "brightness")
         self.contrast = _range(contrast, "contrast")

@@ -62,7 +62,7 @@ class RandomErasing(nn.Module):
         p=0.5,
         scale=(0.02, 0.33),
         ratio=(0.3, 3.3),
-        value=0,
+        value: float = 0,
         inplace=False,
     ):
         super().__init__()

@@ -11,47 +11,47 @@ Pillow and NumPy; what is a tensor stays on the daemon.
 from holdfast.missing import module_getattr
 
 from .colors import (  # noqa: F401
-    adjust_brightness,
-    adjust_contrast,
-    adjust_gamma,
-    adjust_hue,
-    adjust_saturation,
-    rgb_to_grayscale,
-    to_grayscale,
+    adjust_brightness as adjust_brightness,
+    adjust_contrast as adjust_contrast,
+    adjust_gamma as adjust_gamma,
+    adjust_hue as adjust_hue,
+    adjust_saturation as adjust_saturation,
+    rgb_to_grayscale as rgb_to_grayscale,
+    to_grayscale as to_grayscale,
 )
 from .conversion import (  # noqa: F401
-    convert_image_dtype,
-    normalize,
-    pil_to_tensor,
-    to_pil_image,
-    to_tensor,
+    convert_image_dtype as convert_image_dtype,
+    normalize as normalize,
+    pil_to_tensor as pil_to_tensor,
+    to_pil_image as to_pil_image,
+    to_tensor as to_tensor,
 )
-from .filters import erase, gaussian_blur  # noqa: F401
+from .filters import erase as erase, gaussian_blur as gaussian_blur  # noqa: F401
 from .geometry import (  # noqa: F401
-    center_crop,
-    crop,
-    five_crop,
-    hflip,
-    pad,
-    resize,
-    resized_crop,
-    ten_crop,
-    vflip,
+    center_crop as center_crop,
+    crop as crop,
+    five_crop as five_crop,
+    hflip as hflip,
+    pad as pad,
+    resize as resize,
+    resized_crop as resized_crop,
+    ten_crop as ten_crop,
+    vflip as vflip,
 )
 from .images import (  # noqa: F401
-    InterpolationMode,
-    get_dimensions,
-    get_image_num_channels,
-    get_image_size,
+    InterpolationMode as InterpolationMode,
+    get_dimensions as get_dimensions,
+    get_image_num_channels as get_image_num_channels,
+    get_image_size as get_image_size,
 )
 from .tones import (  # noqa: F401
-    adjust_sharpness,
-    autocontrast,
-    equalize,
-    invert,
-    posterize,
-    solarize,
+    adjust_sharpness as adjust_sharpness,
+    autocontrast as autocontrast,
+    equalize as equalize,
+    invert as invert,
+    posterize as posterize,
+    solarize as solarize,
 )
-from .warps import affine, rotate  # noqa: F401
+from .warps import affine as affine, rotate as rotate  # noqa: F401
 
 __getattr__ = module_getattr("torchvision.transforms.functional")

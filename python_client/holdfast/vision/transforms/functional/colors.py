@@ -124,7 +124,7 @@ def _rgb(hue, saturation, value):
     return holdfast.stack(colours, -3).clamp(0.0, 1.0)
 
 
-def adjust_gamma(img, gamma, gain=1):
+def adjust_gamma(img, gamma, gain: float = 1):
     """gain * img ** gamma, for values of [0, 1] (bytes are taken as such)."""
     if gamma < 0:
         raise ValueError(f"Gamma should be a non-negative real number. Got {gamma}")
