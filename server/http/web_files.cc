@@ -5,7 +5,7 @@
 namespace holdfast {
 
 // The assembler reads the files: no tool of ours has to turn them into C++.
-// Bazel does not see that: change this line when only they have changed (2).
+// Bazel does not see that: change this line when only they have changed (4).
 #define HOLDFAST_WEB_FILE(name, file)     \
   extern "C" const char kWeb_##name[];    \
   extern "C" const char kWebEnd_##name[]; \

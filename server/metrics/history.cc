@@ -46,6 +46,7 @@ void History::Take() {
     sample.bytes_in_use += session.bytes_in_use();
     sample.bytes_cached += session.bytes_cached();
     sample.queued_bytes += session.queued_bytes();
+    if (session.queued_bytes() > 0) ++sample.waiting;
     ops += session.ops();
     device_seconds += session.device_seconds();
   }

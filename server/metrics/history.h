@@ -27,6 +27,7 @@ class History {
     uint64_t bytes_cached = 0;
     uint64_t queued_bytes = 0;
     uint64_t sessions = 0;
+    uint64_t waiting = 0;  // sessions, whose work has come and is not begun
     double ops_per_second = 0;
     double busy = 0;  // part of the time that the device worked, 0 to 1
   };

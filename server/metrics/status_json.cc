@@ -31,6 +31,34 @@ std::string SessionJson(const v1::SessionStats& session) {
       absl::StrFormat(",\"device_seconds\":%.3f}", session.device_seconds()));
 }
 
+// `stats`: of the sessions that now are.
+std::string UserJson(const v1::AdminUser& user, const v1::StatsReply& stats) {
+  double device_seconds = 0;
+  for (const v1::SessionStats& session : stats.sessions()) {
+    if (session.user() == user.name()) {
+      device_seconds += session.device_seconds();
+    }
+  }
+  return absl::StrCat(
+      "{\"name\":", JsonString(user.name()), ",\"sessions\":", user.sessions(),
+      ",\"bytes_reserved\":", user.bytes_reserved(),
+      ",\"memory_bytes\":", user.limits().memory_bytes(),
+      ",\"weight\":", user.limits().weight(),
+      absl::StrFormat(",\"device_seconds\":%.3f}", device_seconds));
+}
+
+// Of the users with something here those that the viewer sees.
+std::string UsersJson(const v1::AdminReply& users, const v1::StatsReply& stats,
+                      const Viewer& viewer) {
+  std::vector<std::string> rows;
+  for (const v1::AdminUser& user : users.users()) {
+    if (!viewer.all && user.name() != viewer.user) continue;
+    if (user.sessions() == 0 && user.bytes_reserved() == 0) continue;
+    rows.push_back(UserJson(user, stats));
+  }
+  return absl::StrCat("[", absl::StrJoin(rows, ","), "]");
+}
+
 std::string OpJson(const v1::OpStats& op) {
   return absl::StrCat("{\"name\":", JsonString(op.name()),
                       ",\"calls\":", op.calls(),
@@ -63,6 +91,7 @@ std::string HistoryJson(const std::vector<History::Sample>& samples) {
   column("bytes_cached", [](const Sample& s) { return s.bytes_cached; });
   column("queued_bytes", [](const Sample& s) { return s.queued_bytes; });
   column("sessions", [](const Sample& s) { return s.sessions; });
+  column("waiting", [](const Sample& s) { return s.waiting; });
   column("ops_per_second", [](const Sample& s) { return s.ops_per_second; });
   column("busy", [](const Sample& s) { return s.busy; });
   return json + "}";
@@ -75,6 +104,8 @@ std::string StatusJson(SessionRegistry* registry, const History& history,
   const v1::StatsReply stats = registry->Stats();
   const std::vector<const v1::SessionStats*> visible =
       VisibleSessions(stats, viewer);
+  v1::AdminReply users;
+  registry->ListUsers(&users);
   std::vector<const v1::OpStats*> ops;
   for (const v1::OpStats& op : stats.ops()) ops.push_back(&op);
   const auto by_memory = [](const v1::SessionStats& s) {
@@ -86,6 +117,10 @@ std::string StatusJson(SessionRegistry* registry, const History& history,
       ",\"device\":", JsonString(stats.device()),
       absl::StrFormat(",\"uptime_seconds\":%.3f", stats.uptime_seconds()),
       ",\"memory_limit_bytes\":", stats.memory_limit_bytes(),
+      ",\"device_bytes\":", users.device_bytes(),
+      ",\"published_names\":", stats.published_names(),
+      ",\"published_bytes\":", stats.published_bytes(),
+      ",\"users\":", UsersJson(users, stats, viewer),
       ",\"viewer\":", JsonString(viewer.user),
       ",\"session_count\":", stats.sessions_size(),
       ",\"visible_count\":", visible.size(), ",\"sessions\":[",

@@ -14,8 +14,8 @@
 namespace holdfast {
 
 // The sessions that the viewer sees by memory, largest first, at most 200 of
-// them; how many there are besides; the ops that took most time; the history of
-// all sessions together in columns.
+// them; how many there are besides; the users that the viewer sees; the ops
+// that took most time; the history of all sessions together in columns.
 std::string StatusJson(SessionRegistry* registry, const History& history,
                        const Viewer& viewer);
 

@@ -14,10 +14,11 @@ const LINES = {
   throughput: [
     { label: "ops/s", column: "ops_per_second", color: "--green", smooth: 5 },
   ],
-  queue: [{ label: "waiting", column: "queued_bytes", color: "--orange" }],
+  queue: [{ label: "waiting", column: "waiting", color: "--orange" }],
   device: [{ label: "%", column: "busy", scale: 100, color: "--purple", smooth: 5 }],
 };
-const BYTES = ["memory", "queue"];
+const BYTES = ["memory"];
+const COUNTS = ["queue"];
 const LEAST_SECONDS = 60;
 const MOST_SECONDS = 600;
 
@@ -95,8 +96,8 @@ function makeChart(id) {
         y: {
           min: 0,
           stacked: id === "memory",
-          suggestedMax: id === "device" ? 100 : undefined,
-          ticks: bytes ? { callback: (value) => size(value) } : {},
+          suggestedMax: id === "device" ? 100 : COUNTS.includes(id) ? 4 : undefined,
+          ticks: bytes ? { callback: size } : COUNTS.includes(id) ? { precision: 0 } : {},
         },
       },
     },
@@ -114,7 +115,13 @@ function smoothed(values, ages, seconds) {
   });
 }
 
-function updateCharts(charts, history) {
+// Four to eight steps of a power of two; to the end of memory, if that is near.
+function scaleBytes(axis, most, capacity) {
+  axis.max = capacity && most > capacity / 4 ? capacity : undefined;
+  axis.ticks.stepSize = 2 ** Math.max(10, Math.ceil(Math.log2((axis.max ?? most) / 8)));
+}
+
+function updateCharts(charts, history, capacity) {
   const now = history.uptime_seconds.at(-1);
   const ages = history.uptime_seconds.map((uptime) => uptime - now);
   const shown = Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, -ages[0]));
@@ -127,13 +134,68 @@ function updateCharts(charts, history) {
       }));
     });
     const axis = chart.options.scales.x;
-    axis.min = -shown;
     axis.ticks.stepSize = shown > 300 ? 120 : shown > 120 ? 60 : 20;
+    axis.min = -axis.ticks.stepSize * Math.ceil(shown / axis.ticks.stepSize);
+    if (BYTES.includes(id)) {
+      const sums = history.bytes_in_use.map((use, i) => use + history.bytes_cached[i]);
+      scaleBytes(chart.options.scales.y, Math.max(...sums), capacity);
+    }
     chart.update();
   }
 }
 
+// table -> [column, direction] that a click on a head chose.
+const order = {};
+
+function makeSortable(table) {
+  for (const [column, head] of [...byId(table).tHead.rows[0].cells].entries()) {
+    const button = document.createElement("button");
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    // Numbers fall, texts rise, and a second click turns them.
+    const first = head.className === "number" ? -1 : 1;
+    button.addEventListener("click", () => {
+      const [former, direction] = order[table] ?? [];
+      order[table] = [column, former === column ? -direction : first];
+      for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", order[table][1] > 0 ? "ascending" : "descending");
+      const rows = [...byId(table).tBodies[0].rows].map((row) => row.source);
+      byId(table).tBodies[0].replaceChildren(...inOrder(table, rows).map(byRow(table)));
+    });
+  }
+}
+
+// `rows`: {cells, keys}; a key is what a cell is sorted by, where not its text.
+function inOrder(table, rows) {
+  if (!order[table]) return rows;
+  const [column, direction] = order[table];
+  const key = (row) => row.keys?.[column] ?? row.cells[column];
+  return [...rows].sort((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    return direction * (typeof x === "number" ? x - y : String(x).localeCompare(String(y)));
+  });
+}
+
 // The head says which columns are numbers.
+function byRow(table) {
+  const heads = [...byId(table).tHead.rows[0].cells];
+  return (source) => {
+    const row = document.createElement("tr");
+    row.source = source;
+    if (source.away) row.className = "away";
+    source.cells.forEach((text, i) => {
+      const cell = row.insertCell();
+      cell.textContent = text;
+      cell.className = heads[i].className;
+      if (heads[i].textContent === "Trace") {
+        cell.className = "trace";
+        cell.title = `holdfast trace ${text} LOG`;
+      }
+    });
+    return row;
+  };
+}
+
 function fill(table, rows, nothing) {
   const whole = byId(table);
   const heads = [...whole.tHead.rows[0].cells];
@@ -145,18 +207,7 @@ function fill(table, rows, nothing) {
     cell.className = "nothing";
     cell.textContent = nothing;
   }
-  whole.tBodies[0].replaceChildren(
-    ...rows.map(({ cells, away }) => {
-      const row = document.createElement("tr");
-      if (away) row.className = "away";
-      cells.forEach((text, i) => {
-        const cell = row.insertCell();
-        cell.textContent = text;
-        cell.className = heads[i].textContent === "Trace" ? "trace" : heads[i].className;
-      });
-      return row;
-    }),
-  );
+  whole.tBodies[0].replaceChildren(...inOrder(table, rows).map(byRow(table)));
 }
 
 function show(status, charts) {
@@ -167,7 +218,12 @@ function show(status, charts) {
   byId("cached").textContent = size(last("bytes_cached"));
   byId("rate").textContent = Math.round(last("ops_per_second")).toLocaleString("en");
   byId("busy").textContent = `${Math.round(100 * last("busy"))} %`;
-  byId("queued").textContent = size(last("queued_bytes"));
+  byId("waiting").textContent = last("waiting");
+  byId("capacity").textContent = status.device_bytes ? ` of ${size(status.device_bytes)}` : "";
+  byId("published").textContent = status.published_names;
+  byId("published-size").textContent = status.published_names
+    ? ` (${size(status.published_bytes)})`
+    : "";
   const small = status.visible_count - status.sessions.length;
   const others = status.session_count - status.visible_count;
   fill(
@@ -179,6 +235,10 @@ function show(status, charts) {
         s.connected ? s.transport : "disconnected", s.tensors,
         size(s.bytes_in_use), size(s.bytes_cached), size(s.queued_bytes),
         s.ops.toLocaleString("en"), `${s.device_seconds.toFixed(1)} s`, s.trace_id,
+      ],
+      keys: [
+        s.id, , , , , s.tensors, s.bytes_in_use, s.bytes_cached, s.queued_bytes, s.ops,
+        s.device_seconds,
       ],
     })),
     others ? "no session of yours" : "no sessions",
@@ -192,13 +252,28 @@ function show(status, charts) {
   ].filter(Boolean).join("; ");
   byId("identify").hidden = others === 0;
   fill(
+    "users",
+    status.users.map((u) => ({
+      cells: [
+        u.name, u.sessions, size(u.bytes_reserved),
+        u.memory_bytes ? size(u.memory_bytes) : "–", u.weight || 1,
+        `${u.device_seconds.toFixed(1)} s`,
+      ],
+      keys: [, u.sessions, u.bytes_reserved, u.memory_bytes, u.weight || 1, u.device_seconds],
+    })),
+    others ? "not you" : "nobody",
+  );
+  fill(
     "ops",
     status.ops.map((op) => ({
       cells: [op.name, op.calls.toLocaleString("en"), op.failures, op.seconds.toFixed(3)],
+      keys: [, op.calls, op.failures, op.seconds],
     })),
     "nothing was executed yet",
   );
-  if (status.history.uptime_seconds.length) updateCharts(charts, status.history);
+  if (status.history.uptime_seconds.length) {
+    updateCharts(charts, status.history, status.device_bytes);
+  }
 }
 
 async function refresh(charts) {
@@ -230,6 +305,7 @@ byId("identify").addEventListener("submit", (event) => {
   if (token) sessionStorage.setItem("token", token);
 });
 
+["sessions", "users", "ops"].forEach(makeSortable);
 const charts = Object.fromEntries(Object.keys(LINES).map((id) => [id, makeChart(id)]));
 paint(charts);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint(charts));

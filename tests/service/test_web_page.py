@@ -78,6 +78,14 @@ def test_the_page_is_alive(browser):
             assert float(row[6].split()[0]) >= 4 and row[6].endswith("MiB")
             assert row[-1] == session.trace_id
             assert not browser.find_elements("css selector", "#sessions img")
+            (user,) = cells(browser, "users")
+            assert user[0] == getpass.getuser() and user[1] == "1"
+            assert browser.find_element("id", "capacity").text.startswith("of ")
+            # Axes end at round numbers: a minute, a power of two.
+            ticks = "Chart.getChart('memory').scales.{}.ticks.map(tick => tick.label)"
+            wait(browser, f"{ticks.format('x')}[0].endsWith(' min')")
+            steps = browser.execute_script(f"return {ticks.format('y')}")
+            assert all(step == "0 B" or ".0 " in step for step in steps), steps
             # The memory is in the chart, and drawn.
             chart = "Chart.getChart('memory').data.datasets[0].data"
             wait(browser, f"{chart}.some(point => point.y >= 4)")
@@ -96,6 +104,32 @@ def test_the_page_is_alive(browser):
         if "ERR_CONNECTION_REFUSED" not in entry["message"]
     ]
     assert not faults
+
+
+def test_a_click_on_a_head_sorts(browser):
+    with Daemon("--http=127.0.0.1:0") as daemon:
+        browser.get(f"http://{daemon.http_address}/")
+        first = holdfast.connect(daemon.shm_address, session="b", default=False)
+        with first, holdfast.connect(daemon.shm_address, session="a", default=False):
+            names = (
+                "[...document.querySelectorAll('#sessions tbody tr')]"
+                ".map(row => row.cells[2].textContent).join('')"
+            )
+            wait(browser, f"{names}.length === 2")
+            by_id, _, by_name = browser.find_elements(
+                "css selector", "#sessions th button"
+            )[:3]
+            by_name.click()
+            wait(browser, f"{names} === 'ab'")
+            # Numbers come largest first, the next looks too; a second click turns it.
+            by_id.click()
+            wait(browser, f"{names} === 'ab'")
+            by_id.click()
+            wait(browser, f"{names} === 'ba'")
+            last = "document.getElementById('state').textContent"
+            text = browser.execute_script(f"return {last}")
+            wait(browser, f"{last} !== {text!r}")
+            assert browser.execute_script(f"return {names}") == "ba"
 
 
 def test_a_token_shows_more(browser, tmp_path):
