@@ -11,6 +11,7 @@
 #ifndef HOLDFAST_PYTHON_CLIENT_SRC_OP_FUNCTION_H_
 #define HOLDFAST_PYTHON_CLIENT_SRC_OP_FUNCTION_H_
 
+#include <string>
 #include <vector>
 
 #include "client/session.h"
@@ -26,6 +27,12 @@ bool AddOpsModule(PyObject* module);
 
 // Methods of Tensor: public ops whose first parameter is `input`.
 void AppendOpMethods(std::vector<PyMethodDef>* methods);
+
+// "alpha=1" and the like: keywords beside the row's parameters.
+std::vector<std::string> ExtraParameters(const OpSchema& schema, bool inplace,
+                                         bool method);
+// What help() says of the op's function or method.
+std::string OpHelp(const OpSchema& schema, bool inplace, bool method);
 
 // _C.set_overload(name, callable)
 PyObject* SetOverload(PyObject* module, PyObject* args);

@@ -58,7 +58,7 @@ std::string DefaultText(const OpParam& param) {
 // "add(input, other)\n--\n\nSum.", which CPython splits into
 // __text_signature__ and __doc__. A method's first parameter is its self.
 std::string DocString(const OpSchema& schema, const std::string& name,
-                      bool method) {
+                      bool inplace, bool method) {
   std::vector<std::string> params;
   bool keyword_only = false;
   for (size_t i = 0; i < schema.params.size(); ++i) {
@@ -75,8 +75,13 @@ std::string DocString(const OpSchema& schema, const std::string& name,
                          ? absl::StrCat(param.name, "=", DefaultText(param))
                          : param.name);
   }
+  for (std::string& extra : ExtraParameters(schema, inplace, method)) {
+    if (!keyword_only) params.push_back("*");
+    keyword_only = true;
+    params.push_back(std::move(extra));
+  }
   return absl::StrCat(name, "(", absl::StrJoin(params, ", "), ")\n--\n\n",
-                      schema.doc);
+                      OpHelp(schema, inplace, method));
 }
 
 // Method tables point at their strings for ever.
@@ -93,7 +98,7 @@ void Append(const OpSchema& schema, bool inplace, bool method,
              : (inplace ? thunks.inplace_function : thunks.function);
   methods->push_back({Immortal(name), AsPyCFunction(function),
                       METH_FASTCALL | METH_KEYWORDS,
-                      Immortal(DocString(schema, name, method))});
+                      Immortal(DocString(schema, name, inplace, method))});
 }
 
 void AppendForms(const OpSchema& schema, bool method,
