@@ -11,6 +11,8 @@ the daemon's log (`holdfast trace`).
 """
 
 import difflib
+import linecache
+import sys
 
 
 class HoldfastError(Exception):
@@ -88,6 +90,19 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 class InternalError(HoldfastError, RuntimeError):
     """A defect in Holdfast. Please report it."""
+
+
+def place(filename, lineno):
+    """A line of a program in its author's words: "train.py:12"; of a notebook, whose
+    cells have no names, "Cell In [7], line 2: y = a[i]"."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    # As IPython's own tracebacks know which file is which cell.
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    if filename not in cells:
+        return f"{filename}:{lineno}"
+    line = linecache.getline(filename, lineno).strip()
+    return f"Cell In [{cells[filename]}], line {lineno}" + (f": {line}" if line else "")
 
 
 def say_called(error, op, name):

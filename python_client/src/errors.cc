@@ -131,7 +131,8 @@ PyObject* RaiseStatus(const absl::Status& status) {
     if (FindSourceLine(failure.op_sequence, &line)) {
       message = absl::StrReplaceAll(message, line.wording);
       absl::StrAppend(&message, " (op #", failure.op_sequence,
-                      ", submitted at ", line.filename, ":", line.number, ")");
+                      ", submitted at ", PlaceText(line.filename, line.number),
+                      ")");
     } else {
       absl::StrAppend(&message, " (op #", failure.op_sequence, ")");
     }
@@ -141,7 +142,7 @@ PyObject* RaiseStatus(const absl::Status& status) {
     if (FindSourceLine(failure.forward_op_sequence, &forward)) {
       absl::StrAppend(&message, " (the forward op #",
                       failure.forward_op_sequence, " was submitted at ",
-                      forward.filename, ":", forward.number, ")");
+                      PlaceText(forward.filename, forward.number), ")");
     } else {
       absl::StrAppend(&message, " (the forward op was #",
                       failure.forward_op_sequence,

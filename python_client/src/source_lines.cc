@@ -112,6 +112,16 @@ PyObject* SetNoteOps(PyObject*, PyObject* callable) {
   Py_RETURN_NONE;
 }
 
+std::string PlaceText(const std::string& filename, int number) {
+  PyRef errors(PyImport_ImportModule("holdfast.errors"));
+  PyRef place(errors ? PyObject_CallMethod(errors.get(), "place", "si",
+                                           filename.c_str(), number)
+                     : nullptr);
+  if (place && PyUnicode_Check(place.get())) return Utf8(place.get());
+  PyErr_Clear();
+  return absl::StrCat(filename, ":", number);
+}
+
 std::string CallersLine() {
   PyRef frame = PyRef::Borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
@@ -120,8 +130,7 @@ std::string CallersLine() {
     if (IsUsers(code.get())) {
       PyRef filename(PyObject_GetAttrString(code.get(), "co_filename"));
       if (!filename) break;
-      return absl::StrCat(Utf8(filename.get()), ":",
-                          PyFrame_GetLineNumber(typed));
+      return PlaceText(Utf8(filename.get()), PyFrame_GetLineNumber(typed));
     }
     PyRef back(PyObject_GetAttr(frame.get(), g_f_back));
     if (!back || back.get() == Py_None) break;

@@ -35,7 +35,10 @@ PyObject* SetNoteOps(PyObject* module, PyObject* callable);
 // Remembers the caller's line for op number `sequence`. Never fails.
 void NoteSourceLine(uint64_t sequence);
 bool FindSourceLine(uint64_t sequence, SourceLine* line);
-// "train.py:12", the caller's; "" where there is none. Never fails.
+// A line in a reader's words (holdfast.errors.place): "train.py:12", in a
+// notebook "Cell In [7], line 2: y = a[i]". Never fails.
+std::string PlaceText(const std::string& filename, int number);
+// PlaceText of the caller's line; "" where there is none. Never fails.
 std::string CallersLine();
 
 // (result, ((old, new), ...)) -> result, of the op that was submitted last: if

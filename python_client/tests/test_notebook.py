@@ -93,6 +93,20 @@ def test_stopping_by_magic(shell, torch, capsys):
     assert (x + 1)[0, 0].item() == 2
 
 
+def test_a_late_error_names_its_cell(shell, torch, monkeypatch):
+    """A notebook's author knows cells, not the files that IPython makes of them."""
+    monkeypatch.setattr(type(shell), "_instance", shell)  # the one that runs
+    shell.run_cell("x = torch.ones(3)", store_history=True)
+    cell = "i = torch.tensor([7])\ny = x[i]\nz = y + 1"
+    shell.run_cell(cell, store_history=True)
+    number = shell.execution_count - 1
+    failed = shell.run_cell("z.sum().item()")
+    said = str(failed.error_in_exec)
+    assert f"submitted at Cell In [{number}], line 2: y = x[i])" in said
+    # As CPython's own tracebacks where there is no notebook.
+    assert torch.errors.place("train.py", 12) == "train.py:12"
+
+
 def test_rich_output(shell, torch):
     x = torch.arange(3)
     assert not hasattr(x, "_repr_html_")
