@@ -174,7 +174,7 @@ absl::StatusOr<MappedBytes> Arena::Locate(const wire::Place& place) {
 }
 
 absl::Status Arena::CopyTo(const wire::Place& place, const void* source,
-                           uint64_t bytes) {
+                           uint64_t bytes, BlockMarks* marks) {
   absl::StatusOr<std::shared_ptr<Segment>> segment = Find(place);
   if (!segment.ok()) return segment.status();
   if (bytes > place.bytes()) {
@@ -183,7 +183,12 @@ absl::Status Arena::CopyTo(const wire::Place& place, const void* source,
                      place.bytes(), " instead of ", bytes, " bytes."));
   }
   if (bytes >= kBulk) (*segment)->MakePresent(place.offset(), bytes);
-  std::memcpy((*segment)->data + place.offset(), source, bytes);
+  uint8_t* const target = (*segment)->data + place.offset();
+  if (marks != nullptr) {
+    CopyMarked(target, source, bytes, marks);
+  } else {
+    std::memcpy(target, source, bytes);
+  }
   return absl::OkStatus();
 }
 

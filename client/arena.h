@@ -30,9 +30,9 @@ class Arena {
   absl::StatusOr<MappedBytes> Locate(const wire::Place& place);
   // memcpy to the beginning of a place, as fast as memory allows: a page fault
   // costs several times what copying the page does, so pages are made present
-  // in bulk, once.
+  // in bulk, once. `marks`: null, or gets those of the copy.
   absl::Status CopyTo(const wire::Place& place, const void* source,
-                      uint64_t bytes);
+                      uint64_t bytes, BlockMarks* marks);
 
   // Unmaps what nothing looks at; it is mapped again when it is named.
   void Trim();

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/batch_writer.h"
+#include "client/block_marks.h"
 #include "client/session_place.h"
 #include "proto/holdfast.pb.h"
 #include "proto/steady_time.h"
@@ -74,9 +75,10 @@ class Connection {
   // ---- bulk data
 
   // Brings row-major bytes that are too large for a command; fills in the
-  // Put's source.
+  // Put's source. `marks`: null, or gets those of what was brought, or of
+  // what was there before.
   virtual absl::Status Upload(const void* data, uint64_t bytes,
-                              wire::Put* put) = 0;
+                              BlockMarks* marks, wire::Put* put) = 0;
   // Fetches a result left for Download.
   virtual absl::Status Download(uint64_t id, uint64_t bytes,
                                 std::string* data) = 0;

@@ -114,7 +114,8 @@ class FakeConnection final : public Connection {
     peer_->changed.notify_all();
   }
   uint64_t inline_limit() const override { return 1024; }
-  absl::Status Upload(const void*, uint64_t, wire::Put* put) override {
+  absl::Status Upload(const void*, uint64_t, BlockMarks*,
+                      wire::Put* put) override {
     put->set_upload(++uploads_);
     return absl::OkStatus();
   }

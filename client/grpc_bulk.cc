@@ -70,7 +70,9 @@ uint64_t GrpcConnection::inline_limit() const {
 }
 
 absl::Status GrpcConnection::Upload(const void* data, uint64_t bytes,
-                                    wire::Put* put) {
+                                    BlockMarks* marks, wire::Put* put) {
+  // Before they are sent: what the program writes meanwhile is brought again.
+  if (marks != nullptr) TakeMarks(data, bytes, marks);
   uint64_t id = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);

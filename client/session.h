@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/block_marks.h"
 #include "client/credentials.h"
 #include "client/device_array.h"
 #include "client/known_integer.h"
@@ -140,13 +141,15 @@ class Session : public std::enable_shared_from_this<Session> {
                                            absl::Span<const Tensor> inputs) = 0;
 
   // A tensor from row-major bytes on `device`: inline when small, else through
-  // the arena or an upload; `data` may be reused when it returns.
+  // the arena or an upload; `data` may be reused when it returns. `marks`:
+  // null, or gets those of the bytes that the tensor has.
   virtual absl::StatusOr<Tensor> Put(DType dtype,
                                      absl::Span<const int64_t> shape,
-                                     const void* data, int device) = 0;
+                                     const void* data, int device,
+                                     BlockMarks* marks) = 0;
   absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
                              const void* data) {
-    return Put(dtype, shape, data, 0);
+    return Put(dtype, shape, data, 0, nullptr);
   }
 
   // A tensor whose memory is shared with the caller (shared memory only): the

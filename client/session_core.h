@@ -66,7 +66,8 @@ class SessionCore final : public Session {
                                    absl::Span<const Tensor> inputs) override;
   using Session::Apply;
   absl::StatusOr<Tensor> Put(DType dtype, absl::Span<const int64_t> shape,
-                             const void* data, int device) override;
+                             const void* data, int device,
+                             BlockMarks* marks) override;
   using Session::Put;
   absl::StatusOr<std::pair<Tensor, ReadValue>> PutShared(
       DType dtype, absl::Span<const int64_t> shape) override;

@@ -231,14 +231,15 @@ TEST_F(SessionCoreTest, DataGoesToItsDevice) {
   hello.add_features(kFeaturePlace);
   ConnectAgain(hello);
   const float zero = 0;
-  absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
+  absl::StatusOr<Tensor> tensor =
+      session_->Put(DType::kFloat32, {}, &zero, 2, nullptr);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ((*tensor)->spec().device, 2);
   const wire::Command sent = LastSent();
   EXPECT_EQ(sent.put().spec().device(), 2u);
   EXPECT_EQ(sent.put().handle(), (*tensor)->handle());
   const absl::Status none =
-      session_->Put(DType::kFloat32, {}, &zero, 3).status();
+      session_->Put(DType::kFloat32, {}, &zero, 3, nullptr).status();
   EXPECT_THAT(none.message(), HasSubstr("has 2 GPUs, counted from 0. Got "
                                         "cuda:2"));
 }
@@ -249,7 +250,8 @@ TEST_F(SessionCoreTest, AnOlderDaemonMovesDataItself) {
   hello.set_devices(2);
   ConnectAgain(hello);
   const float zero = 0;
-  absl::StatusOr<Tensor> tensor = session_->Put(DType::kFloat32, {}, &zero, 2);
+  absl::StatusOr<Tensor> tensor =
+      session_->Put(DType::kFloat32, {}, &zero, 2, nullptr);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ((*tensor)->spec().device, 2);
   std::vector<wire::Command> sent = peer_->TakeSent();
@@ -259,7 +261,7 @@ TEST_F(SessionCoreTest, AnOlderDaemonMovesDataItself) {
   EXPECT_THAT(sent[1].op().inputs(), ElementsAre(sent[0].put().handle()));
   EXPECT_EQ(sent[1].op().outputs(), (*tensor)->handle());
   // The first takes it as it is.
-  ASSERT_TRUE(session_->Put(DType::kFloat32, {}, &zero, 1).ok());
+  ASSERT_TRUE(session_->Put(DType::kFloat32, {}, &zero, 1, nullptr).ok());
   EXPECT_EQ(LastSent().put().spec().device(), 1u);
 }
 

@@ -285,7 +285,8 @@ absl::StatusOr<Tensor> SessionCore::SendPut(wire::Put put, TensorSpec spec,
 
 absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
                                         absl::Span<const int64_t> shape,
-                                        const void* data, int device) {
+                                        const void* data, int device,
+                                        BlockMarks* marks) {
   if (!usable()) return Unusable();
   const int64_t begin_ns = ProfileBegin();
   absl::Status status = CheckShape(dtype, shape);
@@ -304,13 +305,14 @@ absl::StatusOr<Tensor> SessionCore::Put(DType dtype,
   wire::Put put;
   if (bytes <= connection_->inline_limit()) {
     put.set_data(data, bytes);
+    if (marks != nullptr) TakeMarks(put.data().data(), bytes, marks);
   } else {
-    status = connection_->Upload(data, bytes, &put);
+    status = connection_->Upload(data, bytes, marks, &put);
     if (absl::IsResourceExhausted(status)) {
       // Uploads overtake the stream: what it frees before may be enough.
       absl::Status drained = Synchronize(nullptr);
       if (!drained.ok()) return drained;
-      status = connection_->Upload(data, bytes, &put);
+      status = connection_->Upload(data, bytes, marks, &put);
     }
     if (!status.ok()) return status;
   }

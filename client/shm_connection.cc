@@ -355,10 +355,10 @@ absl::StatusOr<MappedBlock> ShmConnection::Allocate(uint64_t bytes) {
 }
 
 absl::Status ShmConnection::Upload(const void* data, uint64_t bytes,
-                                   wire::Put* put) {
+                                   BlockMarks* marks, wire::Put* put) {
   absl::StatusOr<wire::Block> block = AskForBlock(bytes);
   if (!block.ok()) return block.status();
-  absl::Status status = arena_.CopyTo(block->place(), data, bytes);
+  absl::Status status = arena_.CopyTo(block->place(), data, bytes, marks);
   if (!status.ok()) return status;
   put->set_block(block->id());
   return absl::OkStatus();

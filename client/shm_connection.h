@@ -40,7 +40,7 @@ class ShmConnection final : public Connection {
   void Wake() override;
 
   uint64_t inline_limit() const override;
-  absl::Status Upload(const void* data, uint64_t bytes,
+  absl::Status Upload(const void* data, uint64_t bytes, BlockMarks* marks,
                       wire::Put* put) override;
   absl::Status Download(uint64_t id, uint64_t bytes,
                         std::string* data) override;

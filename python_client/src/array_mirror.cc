@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/hash/hash.h"
-#include "absl/strings/string_view.h"
 #include "client/session.h"
 #include "python_client/src/buffer_format.h"
 #include "python_client/src/call.h"
@@ -19,25 +17,13 @@
 
 namespace holdfast::python {
 
+using client::BlockMarks;
+using client::kMarkedBlock;
 using client::ReadValue;
 using client::Session;
 using client::Tensor;
 
 namespace {
-
-// A block holds a whole number of elements of every type.
-constexpr size_t kBlock = 4096;
-
-// Of each block of the elements, so that a change is seen without a copy of
-// them, which would take as much memory again. Two blocks that differ have the
-// same mark once in 2^64.
-using Marks = std::vector<uint64_t>;
-
-uint64_t MarkOf(const char* elements, size_t size, size_t block) {
-  const size_t at = block * kBlock;
-  return absl::HashOf(
-      absl::string_view(elements + at, std::min(kBlock, size - at)));
-}
 
 struct Mirror {
   ~Mirror() {
@@ -64,13 +50,6 @@ struct Mirror {
   }
 
   size_t bytes() const { return static_cast<size_t>(view.len); }
-  // What both sides have now.
-  void Mark(const char* elements) {
-    marks.resize((bytes() + kBlock - 1) / kBlock);
-    for (size_t i = 0; i < marks.size(); ++i) {
-      marks[i] = MarkOf(elements, bytes(), i);
-    }
-  }
 
   PyObject* owner = nullptr;    // a weak reference to whose memory it is
   const void* owned = nullptr;  // where that memory starts
@@ -78,7 +57,7 @@ struct Mirror {
   Py_buffer view = {};  // the array inside it; holds no reference
   std::vector<Py_ssize_t> shape, strides;  // of the view
   bool plain = true;                       // row-major, without gaps
-  Marks marks;         // of the elements as both sides last had them
+  BlockMarks marks;    // of the elements as both sides last had them
   uint64_t moved = 0;  // bytes looked at or brought so far
 };
 
@@ -175,11 +154,13 @@ std::pair<size_t, size_t> Change(const char* elements, Mirror* mirror) {
   const size_t size = mirror->bytes();
   size_t begin = size, end = size;
   for (size_t i = 0; i < mirror->marks.size(); ++i) {
-    const uint64_t mark = MarkOf(elements, size, i);
+    const size_t at = i * kMarkedBlock;
+    const uint64_t mark =
+        client::MarkOf(elements + at, std::min(kMarkedBlock, size - at));
     if (mark == mirror->marks[i]) continue;
     mirror->marks[i] = mark;
-    if (begin == size) begin = i * kBlock;
-    end = std::min(size, (i + 1) * kBlock);
+    if (begin == size) begin = at;
+    end = std::min(size, at + kMarkedBlock);
   }
   return {begin, end};
 }
@@ -235,11 +216,14 @@ bool Inside(const Py_buffer& view, const void* start, Py_ssize_t size) {
 
 }  // namespace
 
-bool MirrorArray(PyObject* array, const Tensor& tensor) {
+bool CanMirror(PyObject* array) {
   const Memory memory(array, PyBUF_STRIDES);
-  if (!memory.filled() || memory->readonly != 0 || memory->len == 0) {
-    return true;
-  }
+  return memory.filled() && memory->readonly == 0 && memory->len != 0;
+}
+
+bool MirrorArray(PyObject* array, const Tensor& tensor, BlockMarks marks) {
+  if (!CanMirror(array)) return true;
+  const Memory memory(array, PyBUF_STRIDES);
   const PyRef owner = OwnerOf(array);
   const Memory owned(owner.get());
   auto mirror = std::make_shared<Mirror>();
@@ -259,8 +243,11 @@ bool MirrorArray(PyObject* array, const Tensor& tensor) {
   mirror->view.internal = nullptr;
   mirror->view.shape = mirror->shape.data();
   mirror->view.strides = mirror->strides.data();
-  std::vector<char> copy;
-  mirror->Mark(mirror->Elements(&copy));
+  if (marks.empty()) {
+    std::vector<char> copy;
+    client::TakeMarks(mirror->Elements(&copy), mirror->bytes(), &marks);
+  }
+  mirror->marks = std::move(marks);
   tensor->storage()->memory().mirror = std::move(mirror);
   return true;
 }
@@ -295,7 +282,7 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
 PyObject* Mirrored(PyObject*, PyObject* args) {
   PyObject *array = nullptr, *tensor = nullptr;
   if (!PyArg_ParseTuple(args, "OO", &array, &tensor) || !IsTensor(tensor) ||
-      !MirrorArray(array, TensorOf(tensor))) {
+      !MirrorArray(array, TensorOf(tensor), {})) {
     return nullptr;
   }
   Py_RETURN_NONE;
@@ -320,7 +307,7 @@ bool PushMirror(const Tensor& tensor) {
   if (!ReadTensor(*flat, false, &value)) return false;
   const PyRef owner = Alive(*mirror);
   if (!owner) return true;
-  mirror->Mark(static_cast<const char*>(value.data));
+  client::TakeMarks(value.data, mirror->bytes(), &mirror->marks);
   mirror->Write(value.data);
   return CountMoved(mirror.get());
 }

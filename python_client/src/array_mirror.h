@@ -11,6 +11,7 @@
 #define HOLDFAST_PYTHON_CLIENT_SRC_ARRAY_MIRROR_H_
 
 #include "absl/types/span.h"
+#include "client/block_marks.h"
 #include "client/tensor.h"
 #include "python_client/src/python.h"
 
@@ -24,9 +25,14 @@ inline bool IsMirrored(const client::Tensor& tensor) {
   return tensor->storage()->memory().mirror != nullptr;
 }
 
-// Ties the array to the tensor that has a row-major copy of it. Nothing where
-// nobody can write the array, or it has no elements. False: an error is set.
-bool MirrorArray(PyObject* array, const client::Tensor& tensor);
+// Whether anybody can write the array, and it has elements.
+bool CanMirror(PyObject* array);
+
+// Ties the array to the tensor that has a row-major copy of it, of these marks;
+// without marks they are taken now. Nothing where the array cannot be mirrored.
+// False: an error is set.
+bool MirrorArray(PyObject* array, const client::Tensor& tensor,
+                 client::BlockMarks marks);
 
 // (tensor) -> how a NumPy array and a tensor that is not mapped here look like
 // one memory: the bytes of the storage, of which mirrored() may take a copy; or

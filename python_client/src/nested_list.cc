@@ -315,8 +315,8 @@ Tensor MakeTensorFromList(PyObject* data, std::optional<DType> dtype) {
   if (!write.Visit(data)) return Tensor();
   Session* session = DefaultSession();
   if (session == nullptr) return Tensor();
-  absl::StatusOr<Tensor> tensor =
-      session->Put(*dtype, shape, elements.data(), ScopedPutDevice::now());
+  absl::StatusOr<Tensor> tensor = session->Put(*dtype, shape, elements.data(),
+                                               ScopedPutDevice::now(), nullptr);
   if (!tensor.ok()) {
     RaiseStatus(tensor.status());
     return Tensor();

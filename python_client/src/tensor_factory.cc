@@ -85,7 +85,8 @@ bool CheckElements(PyObject* object, const Py_buffer& view, DType* dtype) {
 // Past this the copy is long enough that other threads should run.
 constexpr Py_ssize_t kUnlockedBytes = 1 << 20;
 
-Tensor PutBuffer(PyObject* object) {
+// `marks`: null, or gets those of the elements in row-major order.
+Tensor PutBuffer(PyObject* object, client::BlockMarks* marks) {
   BufferView view;
   if (!view.Get(object, PyBUF_STRIDES | PyBUF_FORMAT)) return Tensor();
   DType dtype;
@@ -97,10 +98,10 @@ Tensor PutBuffer(PyObject* object) {
   const Dims shape(view->shape, view->shape + view->ndim);
   const int device = ScopedPutDevice::now();
   const auto put = [&]() -> absl::StatusOr<Tensor> {
-    if (plain) return session->Put(dtype, shape, view->buf, device);
+    if (plain) return session->Put(dtype, shape, view->buf, device, marks);
     std::vector<char> elements(static_cast<size_t>(view->len));
     CopyRowMajor(*view, elements.data());
-    return session->Put(dtype, shape, elements.data(), device);
+    return session->Put(dtype, shape, elements.data(), device, marks);
   };
   absl::StatusOr<Tensor> tensor;
   if (view->len >= kUnlockedBytes) {
@@ -164,11 +165,13 @@ Tensor ShareOrCopy(PyObject* object) {
     Tensor shared = ViewOfShared(behind, first, *view, dtype);
     if (shared || PyErr_Occurred() != nullptr) return shared;
   }
-  Tensor copy = PutBuffer(object);
   // As in PyTorch, what is on a GPU does not follow the array.
-  if (copy && copy->spec().device == 0 && !MirrorArray(object, copy)) {
-    return Tensor();
+  if (ScopedPutDevice::now() != 0 || !CanMirror(object)) {
+    return PutBuffer(object, nullptr);
   }
+  client::BlockMarks marks;
+  Tensor copy = PutBuffer(object, &marks);
+  if (copy && !MirrorArray(object, copy, std::move(marks))) return Tensor();
   return copy;
 }
 
@@ -323,7 +326,7 @@ PyObject* FromBytes(PyObject*, PyObject* args) {
   {
     ScopedGilRelease unlocked;
     ReleasedGilInCall() = true;
-    tensor = held->Put(type, shape, view->buf, device);
+    tensor = held->Put(type, shape, view->buf, device, nullptr);
     ReleasedGilInCall() = false;
   }
   if (!tensor.ok()) return RaiseStatus(tensor.status());
@@ -377,7 +380,8 @@ Tensor MakeTensor(PyObject* data, std::optional<DType> dtype) {
     }
     return ApplyUnary(OpId::clone, detached);
   }
-  if (PyObject_CheckBuffer(data) != 0) return Cast(PutBuffer(data), dtype);
+  if (PyObject_CheckBuffer(data) != 0)
+    return Cast(PutBuffer(data, nullptr), dtype);
   return MakeTensorFromList(data, dtype);
 }
 

@@ -66,7 +66,7 @@ def test_an_array_keeps_no_tensor(torch):
     assert a.tolist() == [2, 1, 1]
 
 
-@pytest.mark.parametrize("size", [1, 1_000, 1_000_000])
+@pytest.mark.parametrize("size", [1, 1_000, 1_000_000, 5_000_000])
 def test_from_numpy_and_its_array_are_one_at_any_size(torch, size):
     array = np.zeros(size, np.float32)
     x = torch.from_numpy(array)
@@ -82,6 +82,18 @@ def test_from_numpy_and_its_array_are_one_at_any_size(torch, size):
     as_well = torch.as_tensor(array)
     x.mul_(0)
     assert array.max() == 0 and as_well.max().item() == 0
+
+
+@pytest.mark.parametrize("size", [2, 1_000, 100_000])
+def test_changes_that_cancel_each_other_are_seen(torch, size):
+    array = np.ones(size)
+    x = torch.from_numpy(array)
+    array *= -1  # all signs
+    assert x.sum().item() == -size
+    array[:] = np.arange(size)
+    assert x[size - 1].item() == size - 1
+    array[[0, size - 1]] = array[[size - 1, 0]]  # two of them change places
+    assert x[0].item() == size - 1 and x[size - 1].item() == 0
 
 
 @pytest.mark.parametrize("size", [3, 600])
