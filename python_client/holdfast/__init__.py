@@ -82,6 +82,7 @@ from holdfast.random import Generator, default_generator  # noqa: F401
 from holdfast.version import __version__  # noqa: F401
 from math import e, inf, nan, pi  # noqa: F401
 
+_Module = type(errors)
 # From here on `bool`, `max`, `sum`, ... are PyTorch's: keep code above.
 globals().update(_TABLE)
 # nn.functional's also take words as padding, and inputs without a batch.
@@ -145,6 +146,7 @@ _SUBMODULES = (
     "types",
     "utils",
     "version",
+    "vision",
     "xpu",
 )
 _AUTOCAST_STATE = """
@@ -170,5 +172,8 @@ __getattr__ = missing.module_getattr("torch", _SUBMODULES, _ELSEWHERE)
 
 
 def __dir__():
-    """What there is, imported or not: for completion."""
-    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})
+    """What there is for programs, imported or not: for completion. The modules that
+    the package is made of are not."""
+    public = {*_SUBMODULES, "autograd", "linalg", "overrides", "random"}
+    parts = {name for name, value in globals().items() if isinstance(value, _Module)}
+    return sorted(({*globals(), *_ELSEWHERE} - parts) | public | {"errors"})

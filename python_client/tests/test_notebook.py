@@ -128,6 +128,11 @@ def test_completion(shell):
     assert "torch.nn" in completions(shell, "torch.n")
     assert {"torch.save", "torch.safetensors"} <= set(completions(shell, "torch.sa"))
     assert "torch.matmul" in completions(shell, "torch.matm")
+    # Not what the package is made of.
+    for name in ("linalg", "random", "errors", "vision"):
+        assert f"torch.{name}" in completions(shell, f"torch.{name[:4]}")
+    for name in "arrange callables missing creation array_protocols indexed".split():
+        assert f"torch.{name}" not in completions(shell, f"torch.{name}")
     assert "torch.nn.functional.relu" in completions(shell, "torch.nn.functional.rel")
     shell.run_cell("x = torch.ones(2); model = torch.nn.Linear(2, 1)")
     assert {"x.requires_grad", "x.requires_grad_"} <= set(
