@@ -14,6 +14,21 @@ from holdfast import commands
 
 def main(argv=None):
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] and arguments[0] in command_names():
+        module = importlib.import_module(f"holdfast.commands.{arguments[0]}")
+        if getattr(module, "PASSES_ON", False):
+            return module.main(argparse.Namespace(arguments=arguments[1:]))
+    args = make_parser().parse_args(arguments)
+    try:
+        return args.main(args)
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def make_parser():
+    """Of all subcommands."""
     parser = argparse.ArgumentParser(
         prog="holdfast", description="Tensors that outlive your program."
     )
@@ -21,20 +36,12 @@ def main(argv=None):
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in command_names():
         module = importlib.import_module(f"holdfast.commands.{name}")
-        if arguments[:1] == [name] and getattr(module, "PASSES_ON", False):
-            return module.main(argparse.Namespace(arguments=arguments[1:]))
         subparser = subparsers.add_parser(
             name, help=module.HELP, description=module.__doc__.strip()
         )
         module.add_arguments(subparser)
         subparser.set_defaults(main=module.main)
-    args = parser.parse_args(arguments)
-    try:
-        return args.main(args)
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return parser
 
 
 class _Version(argparse.Action):

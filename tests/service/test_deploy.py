@@ -96,7 +96,7 @@ def unit(tmp_path):
     """The unit with a program that exists."""
     text = (DEPLOY / "systemd/holdfastd.service").read_text()
     path = tmp_path / "holdfastd.service"
-    path.write_text(text.replace("/usr/bin/holdfastd", "/bin/true"))
+    path.write_text(text.replace("/usr/lib/holdfast/bin/holdfastd", "/bin/true"))
     return path
 
 

@@ -14,6 +14,7 @@ import shutil
 import build
 import daemon_folder
 import licences
+import manual_pages
 import wheel_file
 from workspace import DIST, ROOT, capture, say
 
@@ -35,6 +36,13 @@ SERVER_SUMMARY = """\
 daemon that holds tensors for the programs of many users
  holdfastd owns a machine's device and keeps tensors there for Python programs
  that reach it over shared memory or gRPC. They outlive the programs."""
+# Where there is no /proc (a chroot), ld.so cannot tell where the program lies, and so
+# not where the libraries beside it are: then it takes this variable's word.
+START = """\
+#!/bin/sh
+[ -e /proc/self/exe ] || export LD_ORIGIN_PATH=/usr/lib/holdfast/bin
+exec /usr/lib/holdfast/bin/holdfastd "$@"
+"""
 CLIENT = "python3-holdfast"
 CLIENT_DEPENDS = "libc6 (>= 2.36), python3 (>= 3.11), python3-numpy"
 CLIENT_EXTRA = "Recommends: holdfast-server, python3-rich\n"
@@ -74,9 +82,14 @@ POSTRM = """\
 set -e
 if [ "$1" = purge ]; then
   deb-systemd-helper purge holdfastd.service >/dev/null 2>&1 || true
-  rm -rf /var/lib/holdfast
-  # Tokens and keys that an admin put there stay.
-  rmdir --ignore-fail-on-non-empty /etc/holdfast 2>/dev/null || true
+  # Users' weights, an admin's tokens and keys: nobody asked to delete these.
+  for folder in /var/lib/holdfast /etc/holdfast; do
+    [ -d "$folder" ] || continue
+    rmdir --ignore-fail-on-non-empty "$folder"
+    if [ -d "$folder" ]; then
+      echo "holdfast-server: $folder is not empty and stays: rm -r $folder" >&2
+    fi
+  done
 fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 """
@@ -123,9 +136,10 @@ def make_server(cuda):
     folder = tree / "usr/lib/holdfast"
     origins = daemon_folder.stage(folder, cuda)
     daemon_folder.verify(folder)
-    link = tree / "usr/bin/holdfastd"
-    link.parent.mkdir(parents=True)
-    link.symlink_to("../lib/holdfast/bin/holdfastd")
+    start = tree / "usr/bin/holdfastd"
+    start.parent.mkdir(parents=True)
+    start.write_text(START)
+    start.chmod(0o755)
     deploy = ROOT / "deploy"
     put(deploy / "systemd/holdfastd.service", tree / "lib/systemd/system")
     put(deploy / "systemd/holdfastd.default", tree / "etc/default", name="holdfastd")
@@ -134,6 +148,13 @@ def make_server(cuda):
     put(deploy / "logrotate/holdfastd", tree / "etc/logrotate.d")
     put(ROOT / "docs/operating.md", tree / "usr/share/doc" / SERVER)
     put(ROOT / "proto/config.proto", tree / "usr/share/doc" / SERVER)
+    manual_pages.put(
+        tree,
+        "holdfastd",
+        8,
+        manual_pages.daemon_page(wheel_file.version()),
+        manual_pages.daemon_completion(),
+    )
     write_scripts(tree, postinst=POSTINST, prerm=PRERM, postrm=POSTRM)
     (tree / "DEBIAN/conffiles").write_text(
         "/etc/default/holdfastd\n/etc/logrotate.d/holdfastd\n"
@@ -150,6 +171,13 @@ def make_client():
     command.parent.mkdir(parents=True)
     command.write_text(COMMAND)
     command.chmod(0o755)
+    manual_pages.put(
+        tree,
+        "holdfast",
+        1,
+        manual_pages.client_page(wheel_file.version()),
+        manual_pages.client_completion(),
+    )
     write_scripts(tree, postinst=CLIENT_POSTINST, prerm=CLIENT_PRERM)
     return pack(tree, CLIENT, CLIENT_DEPENDS, CLIENT_EXTRA, CLIENT_SUMMARY, origins)
 

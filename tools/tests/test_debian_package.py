@@ -7,6 +7,7 @@ The fresh Debian is made by debootstrap, once: build/debian-root keeps it. The s
 are those of deploy/docker/Dockerfile.
 """
 
+import gzip
 import json
 import os
 import re
@@ -41,6 +42,16 @@ layer = torch.nn.Linear(3, 1)
 layer(torch.ones(2, 3)).sum().backward()
 print(layer.weight.grad.tolist(), torch.current_session().address)
 '
+kill -TERM $daemon
+wait $daemon
+# As docs/operating.md says: root makes a token, the daemon's user reads it.
+token=$(holdfast token create alice --file /etc/holdfast/tokens | grep -o 'hf_[^ ]*')
+setpriv --reuid=holdfast --regid=holdfast --clear-groups --no-new-privs \\
+  holdfastd --socket=/run/holdfast/other.sock --listen=127.0.0.1:50999 \\
+  --token_file=/etc/holdfast/tokens --print_address > /tmp/guarded &
+daemon=$!
+while ! [ -s /tmp/guarded ]; do kill -0 $daemon; sleep 0.1; done
+HOLDFAST_ADDRESS=127.0.0.1:50999 HOLDFAST_TOKEN=$token holdfast status | grep 'you are'
 kill -TERM $daemon
 wait $daemon
 # Without a service a program starts one of its own.
@@ -127,16 +138,50 @@ def test_what_is_in_the_packages(packages):
     listing = subprocess.check_output(["dpkg-deb", "-c", server], text=True)
     for path in (
         "./usr/lib/holdfast/bin/holdfastd",
-        "./usr/bin/holdfastd -> ../lib/holdfast/bin/holdfastd",
+        "./usr/bin/holdfastd",
         "./lib/systemd/system/holdfastd.service",
         "./etc/default/holdfastd",
         "./usr/share/holdfast/slurm/prolog.sh",
+        "./usr/share/man/man8/holdfastd.8.gz",
+        "./usr/share/bash-completion/completions/holdfastd",
     ):
         assert path in listing
     assert all(line.split()[1] == "root/root" for line in listing.splitlines())
     assert field(server, "Package") == "holdfast-server"
     assert field(client, "Package") == "python3-holdfast"
     assert int(field(server, "Installed-Size")) > 10_000
+
+
+@pytest.mark.parametrize("package", [0, 1])
+def test_manual_pages_and_completion(package, packages, tmp_path):
+    subprocess.run(["dpkg-deb", "-x", packages[package], tmp_path], check=True)
+    name = ("holdfastd", "holdfast")[package]
+    (page,) = tmp_path.glob(f"usr/share/man/man*/{name}.*.gz")
+    text = gzip.decompress(page.read_bytes()).decode()
+    assert text.startswith(".TH")
+    assert ("\\-\\-socket_mode" if package == 0 else ".B doctor") in text
+    if shutil.which("groff"):
+        said = subprocess.run(
+            ["groff", "-man", "-Tascii", "-ww"],
+            input=text,
+            capture_output=True,
+            text=True,
+        )
+        assert said.returncode == 0 and not said.stderr, said.stderr
+    # As bash asks when Tab is pressed behind `words`.
+    script = tmp_path / f"usr/share/bash-completion/completions/{name}"
+    words, expected = [
+        ("holdfastd --state", "--state_dir="),
+        ("holdfast top --int", "--interval"),
+    ][package]
+    ask = f"""
+        compopt() {{ :; }}
+        . {script}
+        COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+        _{name}; printf '%s ' "${{COMPREPLY[@]}}"
+    """
+    said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True)
+    assert said.stdout.split() == [expected], said.stderr
 
 
 def test_equal_trees_give_equal_packages(packages):
@@ -157,7 +202,8 @@ def test_installed_into_a_fresh_debian(packages, debian):
     assert used.returncode == 0, used.stdout + used.stderr
     assert '"socket": "/run/holdfast/holdfastd.sock"' in used.stdout
     assert "FAIL" not in used.stdout and "/usr/bin/holdfastd" in used.stdout
-    grad, total = used.stdout.splitlines()[-2:]
+    grad, guarded, total = used.stdout.splitlines()[-3:]
+    assert guarded.startswith("you are alice, user")
     assert grad == "[[2.0, 2.0, 2.0]] unix:/run/holdfast/holdfastd.sock"
     assert total == "2.0"
     events = [line for line in used.stderr.splitlines() if '"event":"opened"' in line]
@@ -167,11 +213,29 @@ def test_installed_into_a_fresh_debian(packages, debian):
     assert container.returncode == 0, container.stdout + container.stderr
     assert container.stdout.splitlines()[-1] == "3.0"
 
-    # Settings survive removal, nothing survives a purge.
+    # Without /proc the daemon finds the libraries that it carries, too.
+    bare = subprocess.run(
+        ["chroot", debian, "/usr/bin/holdfastd", "--version"],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+    )
+    assert bare.stdout.startswith("holdfastd "), bare.stderr
+
+    # Settings survive removal; a purge leaves what is users' and admins' alone.
     assert inside(debian, "dpkg -r holdfast-server python3-holdfast").returncode == 0
     assert (debian / "etc/default/holdfastd").exists()
+    weights = debian / "var/lib/holdfast/names/weights"
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    weights.write_text("a month of training")
     purged = inside(debian, "dpkg -P holdfast-server python3-holdfast")
     assert purged.returncode == 0, purged.stderr
+    assert "/var/lib/holdfast is not empty and stays" in purged.stderr
+    assert weights.exists()
+    assert "/etc/holdfast is not empty and stays" in purged.stderr
+    assert (debian / "etc/holdfast/tokens").exists()
+    for folder in ("var/lib/holdfast", "etc/holdfast"):
+        shutil.rmtree(debian / folder)
     left = [
         path
         for folder in ("etc", "usr", "lib", "var/lib")
