@@ -14,8 +14,42 @@
 #include "absl/strings/str_format.h"
 #include "proto/steady_time.h"
 
+#if defined(__SANITIZE_THREAD__)
+extern "C" {
+extern const char __executable_start, etext;  // the linker's
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+#endif
+
 namespace holdfast {
 namespace {
+
+#if defined(__SANITIZE_THREAD__)
+// ThreadSanitizer takes malloc and free for writes, but not where a library
+// calls them that it cannot follow (third_party/sanitizers). To it the caller
+// of those below would be this file: who called this file, says so itself.
+class Allocates {
+ public:
+  explicit Allocates(const void* caller)
+      : foreign_(caller < &__executable_start || caller >= &etext) {
+    if (foreign_) AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~Allocates() {
+    if (foreign_) AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  }
+
+ private:
+  const bool foreign_;
+};
+// In the operators below, which are this code's only callers.
+#define HOLDFAST_OPERATOR inline __attribute__((always_inline))
+#define HOLDFAST_ALLOCATES \
+  const Allocates allocates(__builtin_return_address(0))
+#else
+#define HOLDFAST_OPERATOR
+#define HOLDFAST_ALLOCATES
+#endif
 
 thread_local HeapMeter* current_meter = nullptr;
 
@@ -29,14 +63,17 @@ constexpr int64_t BlockBytes(std::size_t bytes) {
 // Who is short of memory takes back what others keep this often at most.
 constexpr absl::Duration kReclaimEvery = absl::Milliseconds(100);
 
-void* New(std::size_t bytes) {
+HOLDFAST_OPERATOR void* New(std::size_t bytes) {
+  HOLDFAST_ALLOCATES;
   void* block = std::malloc(bytes == 0 ? 1 : bytes);
   if (ABSL_PREDICT_FALSE(block == nullptr)) throw std::bad_alloc();
   HeapMeter::CountTaken(BlockBytes(bytes));
   return block;
 }
 
-void* NewAligned(std::size_t bytes, std::align_val_t alignment) {
+HOLDFAST_OPERATOR void* NewAligned(std::size_t bytes,
+                                   std::align_val_t alignment) {
+  HOLDFAST_ALLOCATES;
   const std::size_t step = static_cast<std::size_t>(alignment);
   void* block = std::aligned_alloc(
       step, (std::max<std::size_t>(bytes, 1) + step - 1) / step * step);
@@ -45,14 +82,16 @@ void* NewAligned(std::size_t bytes, std::align_val_t alignment) {
   return block;
 }
 
-void Delete(void* block, std::size_t bytes) {
+HOLDFAST_OPERATOR void Delete(void* block, std::size_t bytes) {
+  HOLDFAST_ALLOCATES;
   if (block == nullptr) return;
   HeapMeter::CountTaken(-BlockBytes(bytes));
   std::free(block);
 }
 
 // Code that does not tell the size.
-void Delete(void* block) {
+HOLDFAST_OPERATOR void Delete(void* block) {
+  HOLDFAST_ALLOCATES;
   if (block == nullptr) return;
   HeapMeter::CountTaken(-static_cast<int64_t>(malloc_usable_size(block)) - 8);
   std::free(block);
