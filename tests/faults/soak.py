@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+import soak_crowd
 from chaos import TRAIN, _kill_one, _resources
 from chaos_proxy import ChaosProxy
 from programs import Daemon, run_client
@@ -233,7 +234,17 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument(
+        "--sessions",
+        type=int,
+        metavar="N",
+        help="instead: so many sessions of six kinds at once on one daemon, trainers, "
+        "notebooks, readers, leavers, laptops that sleep and attackers; how long each "
+        "honest one waits, and what the daemon holds (50 are meant)",
+    )
     args = parser.parse_args()
+    if args.sessions:
+        return soak_crowd.main(args)
     with tempfile.TemporaryDirectory(prefix="holdfast-soak-") as folder:
         figures = run(folder, args.minutes * 60, args.seed)
     print(json.dumps(figures, indent=2))
