@@ -3,7 +3,6 @@
 
 """einsum: sums of products named by letters, through matrix products."""
 
-import collections
 import math
 
 from holdfast import _C
@@ -13,10 +12,6 @@ _ops = _C.ops
 
 # Labels are letters; the dimensions that "..." stands for are (0,), (1,), ...
 # counted from the last one.
-
-# So many operands are looked at for the next pair. A call with more takes as many
-# steps as it has operands, and not their cube.
-_WINDOW = 16
 
 
 def _operand_labels(term, rank, position):
@@ -66,10 +61,10 @@ def _parse(equation, operands):
         _operand_labels(term, x.dim(), i)
         for i, (term, x) in enumerate(zip(terms, operands))
     ]
-    every = collections.Counter(label for own in labels for label in own)
+    every = [label for own in labels for label in own]
     hidden = sorted({x for x in every if isinstance(x, tuple)}, reverse=True)
     if not arrow:
-        once = sorted(x for x, n in every.items() if isinstance(x, str) and n == 1)
+        once = sorted({x for x in every if isinstance(x, str) and every.count(x) == 1})
         return labels, hidden + once
     if "..." in right:
         before, _, after = right.partition("...")
@@ -179,59 +174,22 @@ def _aligned(x, own, labels):
     return x.reshape(tuple(x.size(order.index(y)) if y in own else 1 for y in labels))
 
 
-def _needed(one, two, uses, output):
-    """The labels that the product of two operands must keep."""
-    return {x for x in one | two if x in output or uses[x] > (x in one) + (x in two)}
-
-
-def _cheapest(terms, uses, output, sizes):
-    """The pair to multiply next: the least growth, then the least work.
-
-    `uses` counts the operands that have each label.
-    """
+def _cheapest(terms, output, sizes):
+    """The pair to multiply next: the least growth, then the least work."""
     best = None
     for i in range(len(terms)):
         for j in range(i + 1, len(terms)):
+            rest = set(output)
+            for k, (_, labels) in enumerate(terms):
+                if k not in (i, j):
+                    rest |= set(labels)
             one, two = set(terms[i][1]), set(terms[j][1])
-            rest = _needed(one, two, uses, output)
-            result = math.prod(sizes[x] for x in rest)
+            result = math.prod(sizes[x] for x in (one | two) & rest)
             growth = result - sum(math.prod(sizes[x] for x in s) for s in (one, two))
             work = math.prod(sizes[x] for x in one | two)
             if best is None or (growth, work) < best[0]:
                 best = (growth, work), i, j, rest
     return best[1:]
-
-
-def _same_labels_first(terms):
-    """Operands of the same labels multiplied: their product is no larger."""
-    alike = {}
-    for x, labels in terms:
-        key = frozenset(labels)
-        if key in alike:
-            x, labels = _pair(*alike[key], x, labels, key)
-        alike[key] = x, labels
-    return list(alike.values())
-
-
-def _contract(terms, output, sizes):
-    """The product of all operands, with the labels that are left."""
-    output = set(output)
-    if len(terms) > _WINDOW:
-        terms = _same_labels_first(terms)
-    uses = collections.Counter(label for _, labels in terms for label in labels)
-    waiting = collections.deque(terms)
-    window = []
-    while True:
-        while waiting and len(window) < _WINDOW:
-            window.append(waiting.popleft())
-        if len(window) == 1:
-            return window[0]
-        i, j, rest = _cheapest(window, uses, output, sizes)
-        uses.subtract(window[i][1])
-        uses.subtract(window[j][1])
-        product = _pair(*window[i], *window[j], rest)
-        uses.update(product[1])
-        window = [t for k, t in enumerate(window) if k not in (i, j)] + [product]
 
 
 def _sublists(operands):
@@ -275,5 +233,9 @@ def einsum(equation, *operands):
     labels, output = _parse(equation, operands)
     sizes = _sizes(labels, operands)
     terms = [_diagonals(x, own) for x, own in zip(operands, labels)]
-    x, own = _drop(*_contract(terms, output, sizes), output)
+    while len(terms) > 1:
+        i, j, rest = _cheapest(terms, output, sizes)
+        product = _pair(*terms[i], *terms[j], rest)
+        terms = [t for k, t in enumerate(terms) if k not in (i, j)] + [product]
+    x, own = _drop(*terms[0], output)
     return _ops.permute(x, tuple(own.index(label) for label in output))

@@ -286,26 +286,6 @@ def _best_order(sizes):
     return split
 
 
-# The best order of more matrices takes longer to find than a good one loses.
-_MAX_BEST_ORDER = 64
-
-
-def _long_product(matrices):
-    """Of neighbours, those that sum over the most elements are multiplied first."""
-    # A product lies at its first and at its last matrix's place, which know the
-    # other end.
-    parts = list(matrices)
-    other = list(range(len(parts)))
-    order = sorted(range(1, len(parts)), key=lambda i: -parts[i].size(0))
-    for i in order:
-        first, last = other[i - 1], other[i]
-        part = mm(parts[i - 1], parts[i])
-        parts[i - 1] = parts[i] = None
-        parts[first] = parts[last] = part
-        other[first], other[last] = last, first
-    return parts[0]
-
-
 @accepts_out
 def multi_dot(tensors):
     """Product of matrices in the cheapest order; the ends may be vectors."""
@@ -324,18 +304,15 @@ def multi_dot(tensors):
             raise RuntimeError(
                 f"multi_dot(): tensor {i} must be 2D but got {tensors[i].dim()}D"
             )
-    if len(matrices) > _MAX_BEST_ORDER:
-        result = _long_product(matrices)
-    else:
-        split = _best_order([x.size(0) for x in matrices] + [matrices[-1].size(1)])
+    split = _best_order([x.size(0) for x in matrices] + [matrices[-1].size(1)])
 
-        def product(i, j):
-            if i == j:
-                return matrices[i]
-            k = split[i, j]
-            return mm(product(i, k), product(k + 1, j))
+    def product(i, j):
+        if i == j:
+            return matrices[i]
+        k = split[i, j]
+        return mm(product(i, k), product(k + 1, j))
 
-        result = product(0, len(matrices) - 1)
+    result = product(0, len(matrices) - 1)
     result = _ops.squeeze(result, 0) if row else result
     return _ops.squeeze(result, -1) if column else result
 

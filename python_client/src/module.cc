@@ -9,6 +9,7 @@
 #include "python_client/src/array_mirror.h"
 #include "python_client/src/autograd_binding.h"
 #include "python_client/src/buffer_type.h"
+#include "python_client/src/client_api.h"
 #include "python_client/src/default_dtype.h"
 #include "python_client/src/dlpack_binding.h"
 #include "python_client/src/dtype_type.h"
@@ -97,7 +98,7 @@ bool Fill(PyObject* module) {
          AddSessionType(module) && AddRandomStreamType(module) &&
          AddTensorType(module) && AddOpsModule(module) &&
          PyModule_AddFunctions(module, ModuleFunctions()) == 0 &&
-         InitOverrides(module) &&
+         InitOverrides(module) && AddClientApi(module) &&
          PyModule_AddStringConstant(module, "__version__", kVersion) == 0;
 }
 

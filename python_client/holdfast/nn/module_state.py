@@ -3,7 +3,6 @@
 
 """A Module's state_dict: reading, loading, copying."""
 
-import bisect
 import functools
 from collections import OrderedDict, namedtuple
 
@@ -32,42 +31,6 @@ class _IncompatibleKeys(
         return super().__repr__()
 
     __str__ = __repr__
-
-
-class _StateToLoad(OrderedDict):
-    """A state dict that tells which of its keys begin with a prefix, however many
-    modules ask. Hooks may change it."""
-
-    _keys = None  # in alphabetical order
-    _places = None  # where each is in this dict
-
-    def __setitem__(self, key, value):
-        if self._keys is not None and key not in self:
-            bisect.insort(self._keys, key)
-            self._places[key] = len(self._places)
-        super().__setitem__(key, value)
-
-    def __delitem__(self, key):
-        self._keys = self._places = None
-        super().__delitem__(key)
-
-    def starting_with(self, prefix):
-        if not prefix:
-            return list(self)
-        if self._keys is None or len(self._keys) != len(self):
-            self._keys = sorted(self)
-            self._places = {key: i for i, key in enumerate(self)}
-        begin = bisect.bisect_left(self._keys, prefix)
-        # "." is the prefix's last character.
-        end = bisect.bisect_left(self._keys, prefix[:-1] + "/")
-        found = self._keys[begin:end]
-        return sorted(found, key=self._places.__getitem__)
-
-
-def _starting_with(state_dict, prefix):
-    if isinstance(state_dict, _StateToLoad) and prefix[-1:] in ("", "."):
-        return state_dict.starting_with(prefix)
-    return [key for key in state_dict if key.startswith(prefix)]
 
 
 class StateMixin:
@@ -168,7 +131,7 @@ class StateMixin:
                 f"Expected state_dict to be dict-like, got {type(state_dict)}."
             )
         metadata = getattr(state_dict, "_metadata", None)
-        state_dict = _StateToLoad(state_dict)
+        state_dict = OrderedDict(state_dict)
         missing, unexpected, errors = [], [], []
         found = _IncompatibleKeys(missing, unexpected)
 
@@ -239,8 +202,8 @@ class StateMixin:
         elif strict and extra_key in state_dict:
             unexpected_keys.append(extra_key)
         if strict:
-            for key in _starting_with(state_dict, prefix):
-                if key == extra_key:
+            for key in state_dict:
+                if not key.startswith(prefix) or key == extra_key:
                     continue
                 name, _, rest = key[len(prefix) :].partition(".")
                 # A dotted rest belongs to a child, which checks it itself.

@@ -52,10 +52,8 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
-        self._taken = set()  # ids of the parameters of the groups so far
         for group in groups:
             self.add_param_group(group)
-        del self._taken
 
     def add_param_group(self, param_group):
         """Adds {"params": tensors, option: value}; defaults fill the rest."""
@@ -93,12 +91,9 @@ class Optimizer:
                 "future, this will cause an error",
                 stacklevel=3,
             )
-        taken = self.__dict__.get("_taken")
-        if taken is None:  # the program may have changed the groups
-            taken = {id(p) for group in self.param_groups for p in group["params"]}
-        if not taken.isdisjoint(id(p) for p in params):
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(id(p) for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
-        taken.update(map(id, params))
         self.param_groups.append(param_group)
 
     # ---- steps

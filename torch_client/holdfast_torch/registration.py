@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Gives PyTorch's dispatcher a kernel for each operator: rows that are one op of the
+daemon's, composites, and variants that write what those return."""
+
+import torch
+
+from holdfast_torch import _torch, composites, kernels_forward, schemas  # noqa: F401
+
+# Operators whose row would mean something else than PyTorch's.
+NOT_ROWS = {"std", "var", "norm", "pow.Scalar", "to", "copy", "detach", "clone"}
+
+
+class Registered:
+    def __init__(self):
+        self.rows = set()
+        self.composites = set()
+        self.variants = set()
+
+
+REGISTERED = Registered()
+
+
+def _match(schema, op):
+    """(sources, ignored, alpha) that make a call of `schema` one of `op`, or None."""
+    left = {p.name: p for p in op.parameters}
+    sources, ignored, alpha = [], [], -1
+    for i, argument in enumerate(schema.arguments):
+        if argument.is_out:
+            continue
+        names = (argument.name, *schemas.NAMES.get(argument.name, ()))
+        name = next((n for n in names if n in left), None)
+        if name is not None and _fits(argument, left[name]):
+            sources.append((name, i))
+            del left[name]
+        elif argument.name == "alpha":
+            alpha = i
+        elif argument.has_default_value():
+            ignored.append(i)
+        else:
+            return None
+    if any(not p.has_default for p in left.values()):
+        return None
+    return sources, ignored, alpha
+
+
+def _fits(argument, parameter):
+    """Whether a parameter can take what an argument holds."""
+    kind = str(argument.type)
+    tensors = "Tensor" in kind
+    if kind.startswith("List[Tensor") or kind == "List[Tensor]":
+        return parameter.kind == "Tensor[]"
+    if tensors:
+        return parameter.kind in ("Tensor", "Operand")
+    if parameter.kind == "Tensor" or parameter.kind == "Tensor[]":
+        return False
+    if parameter.kind == "str":
+        return "str" in kind
+    return "str" not in kind
+
+
+def _row(name, schema, op, otherwise):
+    plan = _match(schema, op)
+    if plan is None or len(schema.returns) != op.outputs:
+        return False
+    sources, ignored, alpha = plan
+    _torch.register_row(name, op.name, False, sources, ignored, alpha, [], otherwise)
+    REGISTERED.rows.add(name)
+    return True
+
+
+def _inplace_row(name, schema, op, otherwise):
+    plan = _match(schema, op)
+    if plan is None or not op.inplace or not plan[0] or plan[0][0][1] != 0:
+        return False
+    sources, ignored, alpha = plan
+    _torch.register_row(name, op.name, True, sources, ignored, alpha, [], otherwise)
+    REGISTERED.rows.add(name)
+    return True
+
+
+def _functional_of(name, schema, operators):
+    """The operator that returns what `name` writes."""
+    base = name.split(".")[0]
+    wanted = [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+    bases = [base[:-1], base] if base.endswith("_") else [base]
+    for candidate, other in operators.items():
+        if candidate.split(".")[0] in bases and not schemas.written(other):
+            have = [(a.name, str(a.type)) for a in other.arguments]
+            if have == wanted:
+                return candidate
+    return None
+
+
+def register():
+    operators = schemas.operators()
+    ops = schemas.ops()
+    library = torch.library.Library("aten", "IMPL")
+    REGISTERED.library = library
+    functional = {
+        n: s
+        for n, s in operators.items()
+        if not schemas.written(s) and not schemas.aliases(s)
+    }
+    for name, schema in functional.items():
+        base = name.split(".")[0]
+        implicit = torch._C._dispatch_has_kernel_for_dispatch_key(
+            "aten::" + name, "CompositeImplicitAutograd"
+        )
+        if composites.declared(name):
+            library.impl(name, composites.DECLARED[name], "PrivateUse1")
+            REGISTERED.composites.add(name)
+            continue
+        if implicit and schemas.has_kernel(name):
+            continue
+        op = ops.get(schemas.RENAMED.get(base, base))
+        composite = composites.find(name, schema)
+        if base in NOT_ROWS or name in NOT_ROWS:
+            op = None
+        if op and not op.inplace_only and not op.view:
+            if _row(name, schema, op, composite):
+                continue
+        if composite is not None and (
+            not schemas.has_kernel(name) or _structured(name)
+        ):
+            library.impl(name, composite, "PrivateUse1")
+            REGISTERED.composites.add(name)
+    done = REGISTERED.rows | REGISTERED.composites
+    for name, schema in operators.items():
+        if not schemas.written(schema):
+            continue
+        if composites.declared(name):
+            library.impl(name, composites.DECLARED[name], "PrivateUse1")
+            REGISTERED.composites.add(name)
+            continue
+        base = name.split(".")[0]
+        if not schemas.is_out(schema) and base.endswith("_"):
+            op = ops.get(base[:-1])
+            if op and base[:-1] not in NOT_ROWS:
+                composite = composites.in_place(name)
+                if _inplace_row(name, schema, op, composite):
+                    continue
+        source = _functional_of(name, schema, operators)
+        if source in done and (
+            not schemas.has_kernel(name) or not schemas.is_out(schema)
+        ):
+            _torch.register_variant(name, source)
+            REGISTERED.variants.add(name)
+
+
+def _structured(name):
+    return torch._C._dispatch_has_kernel_for_dispatch_key(
+        "aten::" + name, "CompositeExplicitAutogradNonFunctional"
+    )
