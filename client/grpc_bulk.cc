@@ -3,6 +3,9 @@
 //
 // GrpcConnection: bulk data beside the stream, and control requests.
 #include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -11,6 +14,10 @@
 #include "client/grpc_connection.h"
 #include "client/grpc_stream.h"
 #include "client/interrupt.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/proto_buffer_reader.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
 
@@ -25,6 +32,120 @@ constexpr absl::Duration kPause = absl::Milliseconds(50);
 constexpr absl::Duration kGoodbyePatience = absl::Seconds(2);
 // One attempt to cancel, for somebody who waits in front of it.
 constexpr absl::Duration kCancelPatience = absl::Seconds(2);
+
+// How often a wait for the network looks up for Ctrl-C.
+constexpr std::chrono::milliseconds kInterruptLook(50);
+
+// A call of many messages, whose waits the user can end: also those for a peer
+// that takes nothing, or sends nothing. Messages are bytes, so that those of
+// tensors are copied once. REQUIRES: Finish is called.
+class BulkCall {
+ public:
+  explicit BulkCall(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(channel) {}
+  ~BulkCall() {
+    queue_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+  BulkCall(const BulkCall&) = delete;
+  BulkCall& operator=(const BulkCall&) = delete;
+
+  grpc::ClientContext* context() { return &context_; }
+  // Each: false when the call is over; Finish says why.
+  bool Start(const std::string& method) {
+    call_ = stub_.PrepareCall(&context_, method, &queue_);
+    call_->StartCall(this);
+    return Wait();
+  }
+  bool Write(const grpc::ByteBuffer& message) {
+    call_->Write(message, this);
+    return Wait();
+  }
+  bool WritesDone() {
+    call_->WritesDone(this);
+    return Wait();
+  }
+  bool Read(grpc::ByteBuffer* message) {
+    call_->Read(message, this);
+    return Wait();
+  }
+  grpc::Status Finish() {
+    grpc::Status status;
+    call_->Finish(&status, this);
+    Wait();
+    return status;
+  }
+
+ private:
+  bool Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.AsyncNext(
+               &tag, &ok, std::chrono::system_clock::now() + kInterruptLook) ==
+           grpc::CompletionQueue::TIMEOUT) {
+      if (!cancelled_ && InterruptPending(/*locked=*/false)) {
+        cancelled_ = true;
+        context_.TryCancel();
+      }
+    }
+    return ok;
+  }
+
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  bool cancelled_ = false;
+};
+
+using google::protobuf::internal::WireFormatLite;
+
+// `head`, and behind it `size` bytes in the field of that number.
+grpc::ByteBuffer MessageWith(std::string head, int field, const char* data,
+                             uint64_t size) {
+  using google::protobuf::io::CodedOutputStream;
+  uint8_t tag[16];
+  uint8_t* end = CodedOutputStream::WriteVarint32ToArray(
+      WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED),
+      tag);
+  end = CodedOutputStream::WriteVarint64ToArray(size, end);
+  head.append(reinterpret_cast<const char*>(tag), end - tag);
+  // Copied: gRPC may have what it sends after the call is over.
+  const grpc::Slice slices[2] = {grpc::Slice(head), grpc::Slice(data, size)};
+  return grpc::ByteBuffer(slices, 2);
+}
+
+// Appends the data of a DownloadChunk, up to `most` bytes in all. False: it is
+// none, or more.
+bool AppendChunk(grpc::ByteBuffer* message, uint64_t most, std::string* data) {
+  constexpr uint32_t kDataTag = GOOGLE_PROTOBUF_WIRE_FORMAT_MAKE_TAG(
+      wire::DownloadChunk::kDataFieldNumber,
+      WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  grpc::ProtoBufferReader reader(message);
+  if (!reader.status().ok()) return false;
+  google::protobuf::io::CodedInputStream input(&reader);
+  while (const uint32_t tag = input.ReadTag()) {
+    if (tag != kDataTag) {
+      if (!WireFormatLite::SkipField(&input, tag)) return false;
+      continue;
+    }
+    uint32_t left;
+    if (!input.ReadVarint32(&left) || left > most - data->size()) return false;
+    while (left > 0) {
+      const void* piece;
+      int size;
+      if (!input.GetDirectBufferPointer(&piece, &size)) return false;
+      size = static_cast<int>(std::min<uint32_t>(left, size));
+      data->append(static_cast<const char*>(piece), size);
+      input.Skip(size);
+      left -= size;
+    }
+  }
+  return input.ConsumedEntireMessage();
+}
 
 absl::Status NoSharedMemory() {
   return absl::UnimplementedError(
@@ -45,7 +166,7 @@ absl::Status GrpcConnection::Retry(const Attempt& attempt) {
     if (status.ok()) return absl::OkStatus();
     std::unique_lock<std::mutex> lock(mutex_);
     if (ended_) return end_;
-    if (!IsCut(status.error_code())) return FromGrpc(status);
+    if (!IsCut(status)) return FromGrpc(status);
     failing_since = std::min(failing_since, SteadyNow());
     // As long as the stream itself, which has its own end; and where that is
     // well, for as long as any answer.
@@ -78,26 +199,27 @@ absl::Status GrpcConnection::Upload(const void* data, uint64_t bytes,
     std::lock_guard<std::mutex> lock(mutex_);
     id = next_upload_++;
   }
-  absl::Status status = Retry([&](Stub& stub) {
-    grpc::ClientContext context;
-    Authorize(&context);
-    wire::UploadReply reply;
-    const auto writer = stub.Upload(&context, &reply);
-    wire::UploadChunk chunk;
-    chunk.set_session_token(hello_.session_token());
-    chunk.set_id(id);
-    chunk.set_total_bytes(bytes);
-    for (uint64_t done = 0; done < bytes;) {
+  const absl::Status status = Retry([&](Stub&) {
+    BulkCall call(channel());
+    Authorize(call.context());
+    wire::UploadChunk head;
+    head.set_session_token(hello_.session_token());
+    head.set_id(id);
+    head.set_total_bytes(bytes);
+    bool ok = call.Start("/holdfast.v1.Holdfast/Upload");
+    for (uint64_t done = 0; ok && done < bytes;) {
       const uint64_t size = std::min(kChunkBytes, bytes - done);
-      chunk.set_data(static_cast<const char*>(data) + done, size);
-      if (!writer->Write(chunk)) break;  // Finish says why
+      ok = call.Write(
+          MessageWith(done == 0 ? head.SerializeAsString() : std::string(),
+                      wire::UploadChunk::kDataFieldNumber,
+                      static_cast<const char*>(data) + done, size));
       done += size;
-      chunk.clear_session_token();
-      chunk.clear_id();
-      chunk.clear_total_bytes();
     }
-    writer->WritesDone();
-    return writer->Finish();
+    if (ok) call.WritesDone();
+    grpc::ByteBuffer reply;
+    while (ok && call.Read(&reply)) {
+    }
+    return call.Finish();
   });
   if (status.ok()) put->set_upload(id);
   return status;
@@ -107,27 +229,32 @@ absl::Status GrpcConnection::Download(uint64_t id, uint64_t bytes,
                                       std::string* data) {
   data->reserve(bytes);
   const bool resumes = absl::c_linear_search(hello_.features(), kFeatureParts);
-  absl::Status status = Retry([&](Stub& stub) {
+  bool malformed = false;
+  const absl::Status status = Retry([&](Stub&) {
     if (!resumes) data->clear();
-    grpc::ClientContext context;
-    Authorize(&context);
+    BulkCall call(channel());
+    Authorize(call.context());
     wire::DownloadRequest request;
     request.set_session_token(hello_.session_token());
     request.set_id(id);
     request.set_offset(data->size());
-    const auto reader = stub.Download(&context, request);
-    wire::DownloadChunk chunk;
-    while (reader->Read(&chunk)) {
-      if (chunk.data().size() > bytes - data->size()) {
-        context.TryCancel();
+    const grpc::Slice asked(request.SerializeAsString());
+    const bool ok = call.Start("/holdfast.v1.Holdfast/Download") &&
+                    call.Write(grpc::ByteBuffer(&asked, 1)) &&
+                    call.WritesDone();
+    grpc::ByteBuffer chunk;
+    while (ok && call.Read(&chunk)) {
+      if (!AppendChunk(&chunk, bytes, data)) {
+        call.context()->TryCancel();
+        malformed = true;
         break;
       }
-      data->append(chunk.data());
     }
-    return reader->Finish();
+    const grpc::Status status = call.Finish();
+    return malformed ? grpc::Status::OK : status;
   });
   Discard(id);
-  if (status.ok() && data->size() != bytes) {
+  if (status.ok() && (malformed || data->size() != bytes)) {
     return absl::InternalError(
         absl::StrCat("[read] the daemon must send the tensor's bytes. Got ",
                      data->size(), " instead of ", bytes, "."));
@@ -183,7 +310,7 @@ absl::Status GrpcConnection::Cancel(uint64_t through,
   const grpc::Status status = stub()->Cancel(&context, request, &reply);
   if (status.ok()) return absl::OkStatus();
   // Said twice it means the same, so that any cut is reason to say it again.
-  if (IsCut(status.error_code())) {
+  if (IsCut(status)) {
     return absl::UnavailableError(status.error_message());
   }
   return FromGrpc(status);
@@ -211,7 +338,7 @@ absl::Status GrpcConnection::Goodbye(Parting parting) {
       wire::GoodbyeReply reply;
       return stub()->Goodbye(&context, request, &reply);
     }();
-    if (status.ok() || !IsCut(status.error_code())) break;
+    if (!IsCut(status)) break;
     if (SteadyNow() > deadline) break;
     repeated = true;
     std::unique_lock<std::mutex> lock(mutex_);

@@ -10,9 +10,8 @@
 
 namespace holdfast::client {
 
-bool IsCut(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::OK:  // the server hung up
+bool IsCut(const grpc::Status& status) {
+  switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::UNKNOWN:
@@ -20,6 +19,10 @@ bool IsCut(grpc::StatusCode code) {
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::ABORTED:
       return true;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      // By the daemon's gRPC, which is short of memory for messages, and not
+      // by the daemon: the session knows nothing of it.
+      return absl::StartsWith(status.error_message(), "Received RST_STREAM");
     default:
       return false;
   }

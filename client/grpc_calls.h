@@ -15,8 +15,8 @@
 
 namespace holdfast::client {
 
-// Whether a cut connection explains the status, so that a new one may help.
-bool IsCut(grpc::StatusCode code);
+// Whether a cut connection explains the error, so that a new one may help.
+bool IsCut(const grpc::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 // Whether a connection was made and broke then, as far as gRPC's words tell.
 bool BrokeAfterwards(const absl::Status& status);

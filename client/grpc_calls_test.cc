@@ -24,5 +24,19 @@ TEST(FromGrpcTest, OtherCodesAreKept) {
   EXPECT_EQ(status.message(), "[hello] gone");
 }
 
+TEST(IsCutTest, WhatEndsWellWasNotCut) {
+  EXPECT_FALSE(IsCut(grpc::Status::OK));
+  EXPECT_TRUE(IsCut(grpc::Status(grpc::StatusCode::UNAVAILABLE, "reset")));
+  EXPECT_FALSE(IsCut(grpc::Status(grpc::StatusCode::NOT_FOUND, "gone")));
+}
+
+// gRPC ends calls of whom it likes when it is short of memory.
+TEST(IsCutTest, WhatTheDaemonsGrpcShedIsNotTheSessionsEnd) {
+  EXPECT_TRUE(IsCut(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                 "Received RST_STREAM with error code 11")));
+  EXPECT_FALSE(IsCut(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                  "[hello] alice may have 2 sessions")));
+}
+
 }  // namespace
 }  // namespace holdfast::client

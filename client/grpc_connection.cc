@@ -51,6 +51,11 @@ constexpr absl::Duration kSilence = absl::Milliseconds(1500);
 // What closing a session may wait for one.
 constexpr absl::Duration kClosePatience = absl::Milliseconds(200);
 
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
 void* Tag(StreamStep step) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(step));
 }
@@ -192,6 +197,11 @@ void GrpcConnection::MakeChannel() {
   channel_ = grpc::CreateCustomChannel(
       address_, ToChannelCredentials(credentials_), arguments);
   stub_ = wire::Holdfast::NewStub(channel_);
+}
+
+std::shared_ptr<grpc::Channel> GrpcConnection::channel() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return channel_;
 }
 
 std::shared_ptr<GrpcConnection::Stub> GrpcConnection::stub() {
@@ -453,7 +463,8 @@ void GrpcConnection::SayWaiting() {
 }
 
 absl::Status GrpcConnection::Reconnect(const grpc::Status& cause) {
-  if (!IsCut(cause.error_code())) return FromGrpc(cause);
+  // A daemon that ends a session says why: a stream that ends well was hung up.
+  if (!cause.ok() && !IsCut(cause)) return FromGrpc(cause);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     lost_ = {SteadyNow(), absl::Now(), /*told=*/false};
@@ -471,7 +482,7 @@ absl::Status GrpcConnection::GiveUp(const absl::Status& status) {
   if (absl::IsNotFound(status)) {
     return place()->Lost(std::string(status.message()));
   }
-  if (!IsCut(static_cast<grpc::StatusCode>(status.code()))) return status;
+  if (!IsCut(ToGrpc(status))) return status;
   return place()->Unreachable(lost_->wall_since, std::string(status.message()));
 }
 
@@ -497,7 +508,7 @@ absl::Status GrpcConnection::TryAgain(std::string reason) {
       changed_.notify_all();
       return absl::OkStatus();
     }
-    if (!IsCut(static_cast<grpc::StatusCode>(status.code()))) return status;
+    if (!IsCut(ToGrpc(status))) return status;
     reason = std::string(status.message());
     changed_.wait_for(lock, absl::ToChronoMilliseconds(backoff),
                       [this] { return Leaving(); });

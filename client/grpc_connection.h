@@ -102,6 +102,7 @@ class GrpcConnection final : public Connection, private ForkPausable {
   // A fresh channel: an old one would sit out its own back-off.
   void MakeChannel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Stub> stub();
+  std::shared_ptr<grpc::Channel> channel();
   absl::Status SayHello(absl::Duration timeout, wire::HelloReply* reply);
   // The one that opens the session, into hello_.
   absl::Status SayFirstHello();

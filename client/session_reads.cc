@@ -184,6 +184,7 @@ absl::StatusOr<ReadValue> SessionCore::FinishRead(
   NoteDropped(taken->result);
   ReadValue value;
   failure = FillValue(*taken, &value);
+  if (absl::IsCancelled(failure)) NoteInterrupt(interrupts);
   if (!failure.ok()) return failure;
   return value;
 }

@@ -3,6 +3,7 @@
 #include "python_client/src/read.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "client/interrupt.h"
@@ -143,7 +144,9 @@ bool ReadTensor(const Tensor& tensor, bool place, ReadValue* value) {
   absl::StatusOr<ReadValue> result;
   {
     ScopedGilRelease unlocked;
+    const bool outer = std::exchange(ReleasedGilInCall(), true);
     result = session->WaitRead(*id, Interrupted);
+    ReleasedGilInCall() = outer;
   }
   if (!result.ok()) {
     RaiseStatus(result.status());

@@ -13,7 +13,8 @@ class Proxy:
     With cut_every, each connection is reset after that many bytes from the
     client, wherever in a message that falls. Replies take `reply_delay` seconds.
     While `silent` is set, new connections are taken and never answered. The next
-    `breaking` ones are reset at their first byte.
+    `breaking` ones are reset at their first byte. From `stall_after` bytes on that
+    came from one side, nothing more is taken from it until that is None again.
     """
 
     def __init__(self, target, cut_every=None):
@@ -24,6 +25,8 @@ class Proxy:
         self.reply_delay = 0
         self.silent = False
         self.breaking = 0
+        self.stall_after = None
+        self.stalled = threading.Event()  # somebody waits for that
         self._unanswered = []
         self._open = set()
         self._forgotten = set()
@@ -63,7 +66,7 @@ class Proxy:
                 ).start()
 
     def _pump(self, source, sink, pair):
-        sent = 0
+        sent = taken = 0
         while True:
             try:
                 data = source.recv(65536)
@@ -71,6 +74,10 @@ class Proxy:
                     break
                 if pair in self._forgotten:
                     continue
+                taken += len(data)
+                while self.stall_after is not None and taken >= self.stall_after:
+                    self.stalled.set()
+                    time.sleep(0.01)
                 if source is pair[0]:
                     self.bytes += len(data)
                     sent += len(data)
