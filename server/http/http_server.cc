@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "httplib.h"
+#include "server/http/http_connections.h"
 #include "server/http/web_files.h"
 #include "server/metrics/history.h"
 #include "server/metrics/metrics_page.h"
@@ -27,9 +28,7 @@
 namespace holdfast {
 namespace {
 
-constexpr int kThreads = 8;
 constexpr size_t kMaxBodyBytes = 4096;  // of a request; none has a body
-constexpr time_t kSocketSeconds = 3;
 
 // The page loads nothing from elsewhere and is shown in no other page.
 constexpr char kContentPolicy[] =
@@ -124,7 +123,7 @@ struct HttpServer::Running {
   bool everything = false;
   TlsFiles tls;
   std::string address;  // set before the first request
-  httplib::Server server;
+  HttpConnections server;
   std::thread thread;
 };
 
@@ -155,14 +154,8 @@ bool HttpServer::Running::Identify(const httplib::Request& request,
 void HttpServer::Running::Configure(bool loopback) {
   using httplib::Request;
   using httplib::Response;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_socket_options(SetSocketOptions);
   server.set_payload_max_length(kMaxBodyBytes);
-  server.set_keep_alive_timeout(kSocketSeconds);  // to the first byte
-  server.set_read_timeout(kSocketSeconds);
-  server.set_write_timeout(kSocketSeconds);
-  // An idle connection would keep one of the few threads.
-  server.set_keep_alive_max_count(1);
   server.set_default_headers({{"Content-Security-Policy", kContentPolicy},
                               {"X-Content-Type-Options", "nosniff"},
                               {"Cache-Control", "no-store"}});
@@ -226,6 +219,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   if (port == 0) return ListenFailure("http", options.address);
   result->address_ = absl::StrCat(host, ":", port);
   running->address = result->address_;
+  running->server.set_address(result->address_);
   running->thread =
       std::thread([running] { running->server.listen_after_bind(); });
   // Its stop() does nothing before it runs.
@@ -238,6 +232,7 @@ void HttpServer::Stop() {
   if (running_->thread.joinable()) {
     running_->server.stop();
     running_->thread.join();
+    running_->server.Finish();
   }
   running_.reset();
 }

@@ -8,12 +8,16 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
+#include "proto/steady_time.h"
 #include "server/log/descriptor_sink.h"
 #include "server/log/json_string.h"
 #include "server/log/log_file_sink.h"
@@ -216,13 +220,51 @@ absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink) {
   return absl::OkStatus();
 }
 
+bool MayLog(absl::string_view user) {
+  // Of a user; more come from nobody who works.
+  constexpr double kLinesPerSecond = 20;
+  constexpr double kLinesAtOnce = 500;
+  constexpr size_t kMaxUsers = 4096;
+  struct Share {
+    double left = kLinesAtOnce;
+    SteadyTime at = SteadyTime::Past();
+    uint64_t left_out = 0;
+  };
+  static std::mutex mutex;
+  static auto& shares = *new std::map<std::string, Share>;
+  const SteadyTime now = SteadyNow();
+  uint64_t left_out = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (shares.size() >= kMaxUsers) shares.clear();
+    Share& share = shares[std::string(user)];
+    if (share.at != SteadyTime::Past()) {
+      share.left = std::min(
+          kLinesAtOnce,
+          share.left + kLinesPerSecond * absl::ToDoubleSeconds(now - share.at));
+    }
+    share.at = now;
+    if (share.left < 1) {
+      ++share.left_out;
+      return false;
+    }
+    share.left -= 1;
+    left_out = std::exchange(share.left_out, 0);
+  }
+  if (left_out != 0) {
+    spdlog::warn("log: {} lines about {} were left out: a user has {} a second",
+                 left_out, std::string(user), kLinesPerSecond);
+  }
+  return true;
+}
+
 void LogSession(spdlog::level::level_enum level, const SessionLabel& session,
                 absl::string_view event,
                 std::initializer_list<LogField> fields) {
   // Where no log was set up, as in tests, spdlog's own default.
   std::shared_ptr<spdlog::logger> logger = spdlog::get(kSessionLogger);
   if (logger == nullptr) logger = spdlog::default_logger();
-  if (!logger->should_log(level)) return;
+  if (!logger->should_log(level) || !MayLog(session.user)) return;
   logger->log(level, g_json.load() ? JsonMembers(session, event, fields)
                                    : TextLine(session, event, fields));
 }

@@ -37,9 +37,15 @@ absl::Status ReopenLog();
 // Formats as `format` says, in the place of what SetUpLog set; for tests.
 absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink);
 
+// Whether a line about that user's doings may be written now. Each has a share
+// of the log, so that nobody fills it, or has others' lines dropped. How many
+// were left out is a line of its own, before the next one that is not.
+bool MayLog(absl::string_view user);
+
 struct SessionLabel {
   uint64_t id;
   absl::string_view trace_id;
+  absl::string_view user = "";  // see MayLog
 };
 // A name and its value, which is text or a number: in JSON a number. Text may
 // be a client's: it is escaped.

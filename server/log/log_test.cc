@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/log/log.h"
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -66,6 +67,19 @@ TEST_F(LogTest, Review16NoValueMakesALineOfItsOwn) {
               EndsWith("warning ended by eve: x\\n2026-01-01 00:00:00.000 info "
                        "root ended everything\\r\\x1b[2J\\x7f\\xc2\\x85"
                        "\\xe2\\x80\\xa8 caf\xc3\xa9 \xff\n"));
+}
+
+TEST_F(LogTest, OneUserDoesNotFillIt) {
+  Use("text");
+  for (int i = 0; i < 5000; ++i) {
+    LogSession(spdlog::level::info, {7, "00ff", "eve"}, "opened");
+  }
+  LogSession(spdlog::level::info, {8, "00ff", "bob"}, "opened");
+  const std::string lines = Lines();
+  const auto count = std::count(lines.begin(), lines.end(), '\n');
+  EXPECT_GE(count, 500);
+  EXPECT_LT(count, 3000);  // some more come as time passes
+  EXPECT_THAT(lines, HasSubstr("session 8 opened"));
 }
 
 TEST_F(LogTest, JsonHasNumbersAsNumbers) {

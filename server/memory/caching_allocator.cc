@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/limits/room_for_others.h"
 #include "server/memory/memory_ledger.h"
 
 namespace holdfast {
@@ -79,22 +80,29 @@ absl::StatusOr<MemorySegment> CachingAllocator::TakeSegment(size_t bytes,
   if (account_ == nullptr) return segment;
   if (!segment.ok()) {
     account_->Return(bytes);
-  } else if (segment->bytes > bytes) {
-    // The device rounds up: what it took is what counts.
-    const uint64_t more = segment->bytes - bytes;
-    if (absl::Status status = account_->Reserve(more); !status.ok()) {
-      memory_->FreeSegment(*segment);
-      account_->Return(bytes);
-      *refused = true;
-      return status;
-    }
+    return segment;
   }
-  return segment;
+  absl::Status status;
+  if (segment->bytes > bytes) {
+    // The device rounds up: what it took is what counts.
+    status = account_->Reserve(segment->bytes - bytes);
+    if (status.ok()) bytes = segment->bytes;
+  }
+  if (status.ok() && segment->fd >= 0) {
+    status = TakeDescriptors(account_->user(), 1);
+  }
+  if (status.ok()) return segment;
+  memory_->FreeSegment(*segment);
+  account_->Return(bytes);
+  *refused = true;
+  return status;
 }
 
 void CachingAllocator::ReturnSegment(const MemorySegment& segment) {
   memory_->FreeSegment(segment);
-  if (account_ != nullptr) account_->Return(segment.bytes);
+  if (account_ == nullptr) return;
+  account_->Return(segment.bytes);
+  if (segment.fd >= 0) DescriptorShares().Return(account_->user());
 }
 
 absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,

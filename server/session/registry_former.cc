@@ -3,6 +3,7 @@
 //
 // SessionRegistry: what a client is told that comes back with a token that is
 // good no more.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,8 @@
 namespace holdfast {
 namespace {
 
-// Some days of clients that come back late.
+// Some days of clients that come back late. Above it the user with most of them
+// loses the oldest.
 constexpr size_t kFormerTokens = 4096;
 
 std::string ClockNow() {
@@ -43,10 +45,14 @@ void SessionRegistry::NoteFormer(const std::string& token,
                                  const Session& session, absl::Status told) {
   if (!former_.try_emplace(token, Former{session.options().user, told}).second)
     return;
-  former_order_.push_back(token);
-  if (former_order_.size() <= kFormerTokens) return;
-  former_.erase(former_order_.front());
-  former_order_.pop_front();
+  former_order_[session.options().user].push_back(token);
+  if (former_.size() <= kFormerTokens) return;
+  const auto most = std::max_element(
+      former_order_.begin(), former_order_.end(),
+      [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
+  former_.erase(most->second.front());
+  most->second.pop_front();
+  if (most->second.empty()) former_order_.erase(most);
 }
 
 void SessionRegistry::NoteEnd(const Session& session,

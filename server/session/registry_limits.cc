@@ -87,22 +87,21 @@ std::shared_ptr<UserShare> SessionRegistry::Share(const std::string& user) {
   return share;
 }
 
-absl::Status SessionRegistry::CheckRoom(const std::string& user) {
+absl::Status SessionRegistry::CheckRoom(const std::string& user, bool worker) {
   const uint64_t most = user_limits_.Of(user).max_sessions();
-  uint64_t open = 0;
+  uint64_t open = 0, workers = 0;
   for (const auto& [token, session] : by_token_) {
-    if (!session->ended() && session->options().user == user &&
-        session->options().parent_id == 0) {
-      ++open;
-    }
+    if (session->ended() || session->options().user != user) continue;
+    ++(session->options().parent_id == 0 ? open : workers);
   }
-  if (!RoomForOthers(open, by_token_.size(), limits_.max_sessions)) {
+  const uint64_t own = open + workers;
+  if (!RoomForOthers(own, by_token_.size(), limits_.max_sessions)) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "[hello] nearly all of the daemon's ", limits_.max_sessions,
         " sessions are taken, and the rest is for other users: ", user, " has ",
-        open, ". Close one"));
+        own, ". Close one"));
   }
-  if (most == 0 || open < most) return absl::OkStatus();
+  if (worker || most == 0 || open < most) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "[hello] ", user, " may have ", most, " sessions at a time and has ",
       open,

@@ -237,7 +237,9 @@ class Session : public std::enable_shared_from_this<Session>,
   absl::StatusOr<SharedBytes> TakeUpload(uint64_t id) override;
   absl::StatusOr<Value> FindInherited(const v1::Inherited& from) override;
 
-  SessionLabel label() const { return {options_.id, options_.trace_id}; }
+  SessionLabel label() const {
+    return {options_.id, options_.trace_id, options_.user};
+  }
   // Allocations were refused since the last look: a line about once a minute.
   void LogLimitHits();
   void LogChecksFailed();

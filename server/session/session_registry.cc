@@ -44,7 +44,8 @@ absl::Status CheckVersion(const v1::HelloRequest& request) {
 }
 
 SessionLabel Label(const Session& session) {
-  return {session.options().id, session.options().trace_id};
+  const Session::Options& options = session.options();
+  return {options.id, options.trace_id, options.user};
 }
 
 }  // namespace
@@ -185,10 +186,8 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Create(
     if (!parent.ok()) return parent.status();
     options.parent_id = *parent;
   }
-  if (options.parent_id == 0) {
-    absl::Status room = CheckRoom(peer.user.name);
-    if (!room.ok()) return room;
-  }
+  absl::Status room = CheckRoom(peer.user.name, options.parent_id != 0);
+  if (!room.ok()) return room;
   options.name = request.session_name();
   options.client = request.client();
   options.user = peer.user.name;

@@ -263,8 +263,9 @@ class SessionRegistry {
   absl::Status CheckStill(Session* session, SteadyTime now);
   // Lets no session pay for a time in which the worker was held up.
   void NoteTick(SteadyTime now);
-  // OK when the user may open another session.
-  absl::Status CheckRoom(const std::string& user);
+  // OK when the user may open another session. `worker`: one of a worker
+  // process, which only takes its place among all. REQUIRES: mutex_ held.
+  absl::Status CheckRoom(const std::string& user, bool worker);
   absl::StatusOr<std::shared_ptr<Session>> Create(
       const v1::HelloRequest& request, const Peer& peer, bool local,
       absl::Duration grace);
@@ -310,7 +311,8 @@ class SessionRegistry {
     absl::Status told;
   };
   absl::flat_hash_map<std::string, Former> former_;
-  std::deque<std::string> former_order_;  // the oldest first
+  // By user, the oldest first.
+  std::map<std::string, std::deque<std::string>> former_order_;
   // Workers' sessions by the number of their program's.
   absl::flat_hash_map<uint64_t, std::vector<std::weak_ptr<Session>>> children_;
 };

@@ -69,15 +69,21 @@ namespace {
 class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   Upload(SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-         UploadBudget* budget, grpc::ByteBuffer* reply)
-      : registry_(registry), budget_(budget), reply_(reply) {
-    if (peer.ok()) user_ = peer->user;
-    PrecedeReactions(this);
-    if (peer.ok()) {
-      StartRead(&message_);
-    } else {
+         UploadBudget* budget, MessageTurns* turns, grpc::ByteBuffer* reply)
+      : registry_(registry),
+        budget_(budget),
+        turns_(peer.ok() ? turns : nullptr),
+        reply_(reply) {
+    if (!peer.ok()) {
+      PrecedeReactions(this);
       Finish(ToGrpcStatus(peer.status()));
+      return;
     }
+    user_ = peer->user;
+    turns_->Begin(user_.name, [this] {
+      PrecedeReactions(this);
+      StartRead(&message_);
+    });
   }
 
   void OnReadDone(bool ok) override {
@@ -96,6 +102,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void OnDone() override {
     FollowReactions(this);
     if (reserved_ > 0) budget_->Return(session_->options().id, reserved_);
+    if (turns_ != nullptr) turns_->End(user_.name);
     delete this;
   }
 
@@ -207,6 +214,7 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   SessionRegistry* const registry_;
   UploadBudget* const budget_;
+  MessageTurns* const turns_;  // null: it has none
   grpc::ByteBuffer* const reply_;
   User user_;
   grpc::ByteBuffer message_;
@@ -222,8 +230,8 @@ class Upload final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(
     SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-    UploadBudget* budget, grpc::ByteBuffer* reply) {
-  return new Upload(registry, peer, budget, reply);
+    UploadBudget* budget, MessageTurns* turns, grpc::ByteBuffer* reply) {
+  return new Upload(registry, peer, budget, turns, reply);
 }
 
 // ---- download
@@ -251,12 +259,27 @@ grpc::ByteBuffer ChunkOf(const SharedBytes& bytes, uint64_t begin,
   return grpc::ByteBuffer(slices, 2);
 }
 
-class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class Download final : public StreamReactor {
  public:
   Download(SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-           const grpc::ByteBuffer* request) {
-    const absl::Status status =
-        peer.ok() ? Begin(registry, peer->user, request) : peer.status();
+           MessageTurns* turns)
+      : registry_(registry), turns_(turns) {
+    if (!peer.ok()) {
+      PrecedeReactions(this);
+      Finish(ToGrpcStatus(peer.status()));
+      return;
+    }
+    user_ = peer->user;
+    turns_->Begin(user_.name, [this] {
+      PrecedeReactions(this);
+      StartRead(&request_);
+    });
+  }
+
+  void OnReadDone(bool ok) override {
+    FollowReactions(this);
+    turns_->End(user_.name);
+    const absl::Status status = ok ? Begin() : NoRequest();
     if (status.ok()) {
       WriteNext();
     } else {
@@ -285,16 +308,18 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
  private:
-  absl::Status Begin(SessionRegistry* registry, const User& user,
-                     const grpc::ByteBuffer* message) {
-    grpc::ByteBuffer copy(*message);  // shares the bytes
-    grpc::ProtoBufferReader reader(&copy);
+  static absl::Status NoRequest() {
+    return absl::InvalidArgumentError(
+        "[download] the request must be a DownloadRequest.");
+  }
+
+  absl::Status Begin() {
+    grpc::ProtoBufferReader reader(&request_);
     v1::DownloadRequest request;
     if (!reader.status().ok() || !request.ParseFromZeroCopyStream(&reader)) {
-      return absl::InvalidArgumentError(
-          "[download] the request must be a DownloadRequest.");
+      return NoRequest();
     }
-    session_ = registry->FindByToken(request.session_token(), user);
+    session_ = registry_->FindByToken(request.session_token(), user_);
     if (session_ == nullptr) return UnknownSession();
     id_ = request.id();
     absl::StatusOr<SharedBytes> bytes = session_->FindDownload(id_);
@@ -323,6 +348,10 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     StartWrite(&chunk_);
   }
 
+  SessionRegistry* const registry_;
+  MessageTurns* const turns_;
+  User user_;
+  grpc::ByteBuffer request_;
   std::shared_ptr<Session> session_;
   SharedBytes bytes_;
   grpc::ByteBuffer chunk_;
@@ -334,10 +363,10 @@ class Download final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* NewDownload(
-    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-    const grpc::ByteBuffer* request) {
-  return new Download(registry, peer, request);
+StreamReactor* NewDownload(SessionRegistry* registry,
+                           const absl::StatusOr<Peer>& peer,
+                           MessageTurns* turns) {
+  return new Download(registry, peer, turns);
 }
 
 }  // namespace holdfast

@@ -18,6 +18,8 @@
 #include "grpcpp/support/server_callback.h"
 #include "proto/holdfast.pb.h"
 #include "server/session/session_registry.h"
+#include "server/transport/grpc_methods.h"
+#include "server/transport/grpc_stream.h"
 
 namespace holdfast {
 
@@ -39,13 +41,13 @@ class UploadBudget {
 // `peer`: who calls; its error is the call's.
 grpc::ServerReadReactor<grpc::ByteBuffer>* NewUpload(
     SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-    UploadBudget* budget, grpc::ByteBuffer* reply);
+    UploadBudget* budget, MessageTurns* turns, grpc::ByteBuffer* reply);
 
-// `request` holds a DownloadRequest; chunks are written as raw DownloadChunk
+// The request is a DownloadRequest; chunks are written as raw DownloadChunk
 // messages that point into the session's bytes.
-grpc::ServerWriteReactor<grpc::ByteBuffer>* NewDownload(
-    SessionRegistry* registry, const absl::StatusOr<Peer>& peer,
-    const grpc::ByteBuffer* request);
+StreamReactor* NewDownload(SessionRegistry* registry,
+                           const absl::StatusOr<Peer>& peer,
+                           MessageTurns* turns);
 
 }  // namespace holdfast
 

@@ -15,26 +15,35 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "proto/admin.grpc.pb.h"
+#include "proto/admin.pb.h"
 #include "proto/convert.h"
 #include "proto/holdfast.grpc.pb.h"
 #include "server/session/admin.h"
+#include "server/transport/errands.h"
 #include "server/transport/grpc_bulk.h"
+#include "server/transport/grpc_listener.h"
+#include "server/transport/grpc_methods.h"
 #include "server/transport/grpc_stream.h"
-#include "server/transport/listen_failure.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
 namespace {
 
-// One command of 16 MiB and what is around it; others are told to be smaller.
-constexpr int kMaxMessageBytes = 20 << 20;
+// Larger commands travel in parts, bytes of tensors in chunks of 1 MiB.
+constexpr int kMaxMessageBytes = 4 << 20;
+// Of a user's calls, whose messages are on their way at a time.
+constexpr int kRequestTurns = 32;
+constexpr int kUploadTurns = 16;
 // Of all methods but the stream and transfers: they take names and numbers.
 constexpr size_t kMaxRequestBytes = 64 << 10;
 // What gRPC may take for messages that are on their way, whoever sends them:
 // above it, it reads less and then hangs up on some.
 constexpr size_t kBufferBytes = size_t{512} << 20;
 constexpr char kSessionKey[] = "holdfast-session";
+// Of a user's calls that wait for the worker: their streams' first and Hello;
+// and what admins ask, which may be to end what those wait for.
+constexpr int kCallThreads = 8;
+constexpr int kAskThreads = 4;
 
 // A stream that is over before it began.
 class RefusedStream final : public StreamReactor {
@@ -45,22 +54,19 @@ class RefusedStream final : public StreamReactor {
   void OnDone() override { delete this; }
 };
 
-// The request of a peer who may ask. Others' are not looked at.
-template <typename Request>
-absl::Status ParseRequest(const absl::Status& peer,
-                          const grpc::ByteBuffer* bytes, Request* request) {
-  if (!peer.ok()) return peer;
-  if (bytes->Length() > kMaxRequestBytes) {
+template <typename Message>
+absl::Status ParseRequest(const grpc::ByteBuffer& bytes, Message* request) {
+  if (bytes.Length() > kMaxRequestBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("[grpc] a request must have at most ", kMaxRequestBytes,
-                     " bytes. Got ", bytes->Length(), "."));
+                     " bytes. Got ", bytes.Length(), "."));
   }
-  grpc::ByteBuffer copy(*bytes);  // of references
-  using Traits = grpc::SerializationTraits<Request>;
+  grpc::ByteBuffer copy(bytes);  // of references
+  using Traits = grpc::SerializationTraits<Message>;
   if (!Traits::Deserialize(&copy, request).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("[grpc] a request must be a message of the method's. Got ",
-                     bytes->Length(), " bytes that are none."));
+                     bytes.Length(), " bytes that are none."));
   }
   return absl::OkStatus();
 }
@@ -69,13 +75,6 @@ template <typename Reply>
 void WriteReply(const Reply& reply, grpc::ByteBuffer* bytes) {
   bool own = false;
   grpc::SerializationTraits<Reply>::Serialize(reply, bytes, &own);
-}
-
-grpc::ServerUnaryReactor* FinishUnary(grpc::CallbackServerContext* context,
-                                      const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
 }
 
 // What gRPC has to say is for its own developers mostly: a client that hangs
@@ -89,6 +88,7 @@ struct Door {
   std::string host;
   std::atomic<int> port{0};  // known once the server listens
   bool encrypted = false;
+  std::unique_ptr<GrpcListener> listener;
 };
 
 // The call as the authenticator judges it.
@@ -115,47 +115,80 @@ Authenticator::Call DescribeCall(const grpc::CallbackServerContext& context,
   return call;
 }
 
-// All methods handle messages themselves: bulk methods and the stream for the
-// sake of copies and of time, the others to know the peer first.
+// Who calls, if it may. Its connection is that user's from now on.
+absl::StatusOr<Peer> Admit(SessionRegistry* registry, const Door& door,
+                           const grpc::CallbackServerContext& context) {
+  const Authenticator::Call call = DescribeCall(context, door);
+  absl::StatusOr<Peer> peer = registry->trust()->Remote(call);
+  if (!peer.ok()) return peer.status();
+  const std::string& user = peer->user.name;
+  const absl::Status room = door.listener->Admit(
+      call.peer, user, registry->LimitsOf(user).max_connections());
+  if (!room.ok()) return room;
+  return peer;
+}
+
 using v1::Holdfast;
-using Methods = Holdfast::WithRawCallbackMethod_Hello<
-    Holdfast::WithRawCallbackMethod_Stream<
-        Holdfast::WithRawCallbackMethod_Upload<
-            Holdfast::WithRawCallbackMethod_Download<
-                Holdfast::WithRawCallbackMethod_Goodbye<
-                    Holdfast::WithRawCallbackMethod_Cancel<
-                        Holdfast::WithRawCallbackMethod_Stats<
-                            Holdfast::Service>>>>>>>;
-using v1::HoldfastAdmin;
-using AdminMethods =
-    HoldfastAdmin::WithRawCallbackMethod_Ask<HoldfastAdmin::Service>;
 
 }  // namespace
 
-class GrpcServer::Service final : public Methods {
+// Messages are bytes: bulk methods and the stream save copies and time so.
+class GrpcServer::Service final : public GrpcMethods {
  public:
   Service(SessionRegistry* registry, const Door* door)
-      : registry_(registry), door_(door), uploads_(registry->limits()) {}
-
-  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* bytes,
-                                  grpc::ByteBuffer* reply_bytes) override {
-    const absl::StatusOr<Peer> peer = Authenticate(*context);
-    v1::HelloRequest request;
-    absl::Status status = ParseRequest(peer.status(), bytes, &request);
-    v1::HelloReply reply;
-    if (status.ok()) {
-      absl::StatusOr<SessionRegistry::Welcome> welcome =
-          registry_->Hello(request, *peer, /*local=*/false);
-      status = welcome.status();
-      if (welcome.ok()) reply = std::move(welcome->reply);
-    }
-    if (!status.ok()) StatusToProto(status, reply.mutable_status());
-    WriteReply(reply, reply_bytes);
-    return FinishUnary(context, absl::OkStatus());
+      : registry_(registry), door_(door), uploads_(registry->limits()) {
+    AddUp("/holdfast.v1.Holdfast/Hello",
+          [this](Context* c, Bytes* reply) { return Hello(*c, reply); });
+    AddBoth("/holdfast.v1.Holdfast/Stream",
+            [this](Context* c) { return Stream(c); });
+    AddUp("/holdfast.v1.Holdfast/Upload", [this](Context* c, Bytes* reply) {
+      return NewUpload(registry_, Authenticate(*c), &uploads_, &upload_turns_,
+                       reply);
+    });
+    AddBoth("/holdfast.v1.Holdfast/Download", [this](Context* c) {
+      return NewDownload(registry_, Authenticate(*c), &turns_);
+    });
+    AddUp("/holdfast.v1.Holdfast/Goodbye",
+          [this](Context* c, Bytes* reply) { return Goodbye(*c, reply); });
+    AddUp("/holdfast.v1.Holdfast/Cancel",
+          [this](Context* c, Bytes* reply) { return Cancel(*c, reply); });
+    AddUp("/holdfast.v1.Holdfast/Stats",
+          [this](Context* c, Bytes* reply) { return Stats(*c, reply); });
   }
 
-  StreamReactor* Stream(grpc::CallbackServerContext* context) override {
+ private:
+  UpReactor* Hello(const Context& context, Bytes* reply) {
+    const absl::StatusOr<Peer> peer = Authenticate(context);
+    if (!peer.ok()) {
+      WriteRefusal(peer.status(), reply);
+      return NewAnswered(absl::OkStatus());
+    }
+    return NewRequest(
+        peer, &turns_,
+        [this, reply](const Peer& peer, const Bytes& bytes,
+                      FinishRequest finish) {
+          v1::HelloRequest request;
+          const absl::Status status = ParseRequest(bytes, &request);
+          if (!status.ok()) {
+            WriteRefusal(status, reply);
+            return finish(absl::OkStatus());
+          }
+          // gRPC's threads are few, and this waits for the worker.
+          calls_.Run(peer.user.name,
+                     [this, reply, peer, finish, request = std::move(request)] {
+                       const absl::StatusOr<SessionRegistry::Welcome> welcome =
+                           registry_->Hello(request, peer, /*local=*/false);
+                       if (welcome.ok()) {
+                         WriteReply(welcome->reply, reply);
+                       } else {
+                         WriteRefusal(welcome.status(), reply);
+                       }
+                       finish(absl::OkStatus());
+                     });
+        });
+  }
+
+  StreamReactor* Stream(Context* context) {
     const absl::StatusOr<Peer> peer = Authenticate(*context);
     if (!peer.ok()) return new RefusedStream(peer.status());
     const auto& metadata = context->client_metadata();
@@ -177,98 +210,110 @@ class GrpcServer::Service final : public Methods {
     auto life = std::make_shared<ConnectionLife>(registry_, session);
     std::shared_ptr<GrpcStream> stream =
         GrpcStream::Create(context, registry_->worker(), life);
-    registry_->Connect(session, shown,
-                       std::make_unique<GrpcConnection>(stream, life));
-    stream->Start();
+    // It waits for the worker, as Hello does. If the client is gone before the
+    // session has its connection, that could not be told yet.
+    calls_.Run(peer->user.name, [this, session, shown, stream, life] {
+      registry_->Connect(session, shown,
+                         std::make_unique<GrpcConnection>(stream, life));
+      stream->Start();
+      if (stream->closing()) ReportHangUp(life);
+    });
     return stream.get();
   }
 
-  grpc::ServerReadReactor<grpc::ByteBuffer>* Upload(
-      grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
-    return NewUpload(registry_, Authenticate(*context), &uploads_, reply);
+  UpReactor* Goodbye(const Context& context, Bytes* reply) {
+    return NewRequest(
+        Authenticate(context), &turns_,
+        [this, reply](const Peer& peer, const Bytes& bytes,
+                      FinishRequest finish) {
+          v1::GoodbyeRequest request;
+          const absl::Status good = ParseRequest(bytes, &request);
+          if (!good.ok()) return finish(good);
+          WriteReply(v1::GoodbyeReply(), reply);
+          const std::optional<absl::Status> now = registry_->Goodbye(
+              request, peer.user, [finish] { finish(absl::OkStatus()); });
+          if (now.has_value()) finish(*now);
+        });
   }
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Download(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override {
-    return NewDownload(registry_, Authenticate(*context), request);
+  UpReactor* Cancel(const Context& context, Bytes* reply) {
+    return NewRequest(Authenticate(context), &turns_,
+                      [this, reply](const Peer& peer, const Bytes& bytes,
+                                    FinishRequest finish) {
+                        v1::CancelRequest request;
+                        absl::Status status = ParseRequest(bytes, &request);
+                        if (status.ok())
+                          status = registry_->Cancel(request, peer.user);
+                        if (status.ok()) WriteReply(v1::CancelReply(), reply);
+                        finish(status);
+                      });
   }
 
-  grpc::ServerUnaryReactor* Goodbye(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* bytes,
-                                    grpc::ByteBuffer* reply_bytes) override {
-    const absl::StatusOr<Peer> peer = Authenticate(*context);
-    v1::GoodbyeRequest request;
-    const absl::Status good = ParseRequest(peer.status(), bytes, &request);
-    if (!good.ok()) return FinishUnary(context, good);
-    WriteReply(v1::GoodbyeReply(), reply_bytes);
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const std::optional<absl::Status> now = registry_->Goodbye(
-        request, peer->user, [reactor] { reactor->Finish(grpc::Status::OK); });
-    if (now.has_value()) reactor->Finish(ToGrpcStatus(*now));
-    return reactor;
+  UpReactor* Stats(const Context& context, Bytes* reply) {
+    return NewRequest(
+        Authenticate(context), &turns_,
+        [this, reply](const Peer& peer, const Bytes& bytes,
+                      FinishRequest finish) {
+          v1::StatsRequest request;
+          const absl::Status status = ParseRequest(bytes, &request);
+          if (status.ok()) {
+            WriteReply(registry_->StatsFor(peer.user, request), reply);
+          }
+          finish(status);
+        });
   }
 
-  grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context,
-                                   const grpc::ByteBuffer* bytes,
-                                   grpc::ByteBuffer* reply_bytes) override {
-    const absl::StatusOr<Peer> peer = Authenticate(*context);
-    v1::CancelRequest request;
-    absl::Status status = ParseRequest(peer.status(), bytes, &request);
-    if (status.ok()) status = registry_->Cancel(request, peer->user);
-    if (status.ok()) WriteReply(v1::CancelReply(), reply_bytes);
-    return FinishUnary(context, status);
-  }
-
-  grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* bytes,
-                                  grpc::ByteBuffer* reply_bytes) override {
-    const absl::StatusOr<Peer> peer = Authenticate(*context);
-    v1::StatsRequest request;
-    const absl::Status status = ParseRequest(peer.status(), bytes, &request);
-    if (status.ok()) {
-      WriteReply(registry_->StatsFor(peer->user, request), reply_bytes);
-    }
-    return FinishUnary(context, status);
-  }
-
- private:
-  absl::StatusOr<Peer> Authenticate(
-      const grpc::CallbackServerContext& context) const {
-    absl::StatusOr<Peer> peer =
-        registry_->trust()->Remote(DescribeCall(context, *door_));
+  absl::StatusOr<Peer> Authenticate(const Context& context) const {
+    absl::StatusOr<Peer> peer = Admit(registry_, *door_, context);
     if (!peer.ok()) registry_->NoteRefused(peer.status().code());
     return peer;
+  }
+
+  static void WriteRefusal(const absl::Status& status, Bytes* reply_bytes) {
+    v1::HelloReply reply;
+    StatusToProto(status, reply.mutable_status());
+    WriteReply(reply, reply_bytes);
   }
 
   SessionRegistry* const registry_;
   const Door* const door_;
   UploadBudget uploads_;
+  MessageTurns turns_{kRequestTurns}, upload_turns_{kUploadTurns};
+  Errands calls_{kCallThreads};
 };
 
 // proto/admin.proto.
-class GrpcServer::AdminService final : public AdminMethods {
+class GrpcServer::AdminService final : public GrpcMethods {
  public:
   AdminService(SessionRegistry* registry, const Door* door)
-      : registry_(registry), door_(door) {}
-
-  grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context,
-                                const grpc::ByteBuffer* bytes,
-                                grpc::ByteBuffer* reply_bytes) override {
-    const absl::StatusOr<Peer> peer =
-        registry_->trust()->Remote(DescribeCall(*context, *door_));
-    v1::AdminRequest request;
-    const absl::Status status = ParseRequest(peer.status(), bytes, &request);
-    if (!status.ok()) return FinishUnary(context, status);
-    absl::StatusOr<v1::AdminReply> answer =
-        Administer(registry_, *peer, request);
-    if (answer.ok()) WriteReply(*answer, reply_bytes);
-    return FinishUnary(context, answer.status());
+      : registry_(registry), door_(door) {
+    AddUp("/holdfast.v1.HoldfastAdmin/Ask",
+          [this](Context* c, Bytes* reply) { return Ask(*c, reply); });
   }
 
  private:
+  UpReactor* Ask(const Context& context, Bytes* reply) {
+    return NewRequest(
+        Admit(registry_, *door_, context), &turns_,
+        [this, reply](const Peer& peer, const Bytes& bytes,
+                      FinishRequest finish) {
+          v1::AdminRequest request;
+          const absl::Status status = ParseRequest(bytes, &request);
+          if (!status.ok()) return finish(status);
+          asked_.Run(peer.user.name,
+                     [this, reply, peer, finish, request = std::move(request)] {
+                       absl::StatusOr<v1::AdminReply> answer =
+                           Administer(registry_, peer, request);
+                       if (answer.ok()) WriteReply(*answer, reply);
+                       finish(answer.status());
+                     });
+        });
+  }
+
   SessionRegistry* const registry_;
   const Door* const door_;
+  MessageTurns turns_{kRequestTurns};
+  Errands asked_{kAskThreads};
 };
 
 struct GrpcServer::Running {
@@ -365,16 +410,25 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   result->running_->door.host = host;
   result->running_->door.encrypted = !options.tls.certificate.empty();
   int port = 0;
+  if (!absl::SimpleAtoi(options.address.substr(host.size() + 1), &port)) {
+    return absl::InternalError("[listen] the port was checked");
+  }
+  absl::StatusOr<std::unique_ptr<GrpcListener>> listener =
+      GrpcListener::Listen(host, port, options.max_strangers);
+  if (!listener.ok()) return listener.status();
+  result->running_->door.listener = *std::move(listener);
+  GrpcListener* const door = result->running_->door.listener.get();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.address, credentials, &port);
+  using External = grpc::ServerBuilder::experimental_type;
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      External::ExternalConnectionType::FROM_FD, credentials);
   builder.RegisterService(&result->running_->service);
   builder.RegisterService(&result->running_->admin);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   grpc::ResourceQuota quota("holdfastd");
   quota.Resize(kBufferBytes);
   builder.SetResourceQuota(quota);
-  // A second daemon on the port is a mistake to report, not to share it with.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10000);
   // A peer whose machine or link died is noticed within a minute; clients may
   // look after us more often than that.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
@@ -387,13 +441,14 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   // One connection's calls: a stream, and bulk transfers beside it.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
   result->running_->server = builder.BuildAndStart();
-  if (result->running_->server == nullptr || port == 0) {
-    return ListenFailure("listen", options.address);
+  if (result->running_->server == nullptr) {
+    return absl::InternalError("[listen] gRPC does not start");
   }
   result->running_->server->GetHealthCheckService()->SetServingStatus(
       Holdfast::service_full_name(), true);
-  result->running_->door.port.store(port);
-  result->address_ = absl::StrCat(host, ":", port);
+  result->running_->door.port.store(door->port());
+  result->address_ = absl::StrCat(host, ":", door->port());
+  door->Start(std::move(acceptor));
   return result;
 }
 
@@ -403,6 +458,7 @@ void GrpcServer::StopServing() {
 
 void GrpcServer::Stop(absl::Duration grace) {
   if (running_ == nullptr) return;
+  if (running_->door.listener != nullptr) running_->door.listener->Stop();
   if (running_->server != nullptr) {
     running_->server->Shutdown(absl::ToChronoTime(absl::Now() + grace));
     running_->server->Wait();

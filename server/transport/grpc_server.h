@@ -21,9 +21,10 @@ namespace holdfast {
 class GrpcServer {
  public:
   struct Options {
-    std::string address;        // "host:port"; port 0: any free one
-    bool allow_remote = false;  // else only this host's own addresses
-    TlsFiles tls = {};          // none: no encryption
+    std::string address;         // "host:port"; port 0: any free one
+    bool allow_remote = false;   // else only this host's own addresses
+    TlsFiles tls = {};           // none: no encryption
+    uint64_t max_strangers = 0;  // see GrpcListener
   };
   // `registry` must outlive the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(

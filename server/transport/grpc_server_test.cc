@@ -429,7 +429,7 @@ TEST_F(GrpcServerTest, BulkBytesGoInAndComeBack) {
   for (char& c : data) c = static_cast<char>(random());
   uint64_t sequence = 0, handle = hello.next_handle();
   for (const size_t chunk :
-       {size_t{1} << 20, size_t{777777}, size_t{8} << 20}) {
+       {size_t{1} << 20, size_t{777777}, size_t{3} << 20}) {
     ASSERT_TRUE(Upload(token, 3, data, data.size(), chunk).ok());
     ASSERT_TRUE(
         stream->stream->Write(PutUpload(++sequence, ++handle, data.size(), 3)));

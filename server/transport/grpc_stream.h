@@ -51,6 +51,11 @@ class GrpcStream final : public StreamReactor {
 
   // Begins to read; once, when the session has its connection.
   void Start();
+  // It is over, or about to be. Any thread.
+  bool closing() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return closing_;
+  }
 
   // ---- worker thread; see Connection
   absl::StatusOr<const v1::Batch*> NextBatch();

@@ -18,6 +18,8 @@
 #include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/worker.h"
+#include "server/limits/room_for_others.h"
+#include "server/log/log.h"
 #include "server/session/admin.h"
 #include "server/session/session.h"
 #include "server/transport/control_socket.h"
@@ -89,6 +91,7 @@ void LocalServer::Stop() {
   thread_.join();
   // While there is a worker for what they wait for.
   calls_.Finish();
+  asked_.Finish();
   errands_.Finish();
   listener_.reset();
 }
@@ -205,6 +208,7 @@ void LocalServer::Admit(UniqueFd socket) {
   absl::StatusOr<Peer> identity = registry_->trust()->Local(socket.get());
   absl::Status status = identity.status();
   if (status.ok()) status = CheckRoom(identity->user.name);
+  if (status.ok()) status = TakeDescriptors(identity->user.name, kDescriptors);
   auto owned =
       std::make_unique<Client>(id, ShareControlSocket(std::move(socket)));
   Client* client = owned.get();
@@ -214,6 +218,9 @@ void LocalServer::Admit(UniqueFd socket) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->peer.socket()->get(),
                 &event) != 0) {
     spdlog::warn("local: cannot watch a client: {}", strerror(errno));
+    if (status.ok()) {
+      DescriptorShares().Return(client->identity.user.name, kDescriptors);
+    }
     return;
   }
   if (status.ok()) {
@@ -224,7 +231,9 @@ void LocalServer::Admit(UniqueFd socket) {
   leaving_.push_back(id);
   clients_[id] = std::move(owned);
   if (!status.ok()) {
-    spdlog::warn("local: client refused: {}", status.ToString());
+    if (MayLog(client->identity.user.name)) {
+      spdlog::warn("local: client refused: {}", status.ToString());
+    }
     v1::LocalReply reply;
     StatusToProto(status, reply.mutable_status());
     client->peer.Send(reply, {});
@@ -302,7 +311,9 @@ void LocalServer::Drop(uint64_t id) {
   std::unique_ptr<Client> client = std::move(it->second);
   clients_.erase(it);
   if (client->counted) {
-    const auto sockets = sockets_.find(client->identity.user.name);
+    const std::string& user = client->identity.user.name;
+    DescriptorShares().Return(user, kDescriptors);
+    const auto sockets = sockets_.find(user);
     if (--sockets->second == 0) sockets_.erase(sockets);
   }
   const int fd = client->peer.socket()->get();
@@ -335,7 +346,9 @@ void LocalServer::ServeRequests(Client* client) {
     } else {
       // There is no way back into step with a peer that sends garbage.
       client->leaving = client->refused = true;
-      spdlog::warn("local: client dropped: {}", status.ToString());
+      if (MayLog(client->identity.user.name)) {
+        spdlog::warn("local: client dropped: {}", status.ToString());
+      }
     }
     if (!status.ok()) StatusToProto(status, reply.mutable_status());
     client->peer.Send(reply, {});

@@ -59,6 +59,11 @@ class LocalServer {
   LocalServer(SessionRegistry* registry, Options options);
   absl::Status Open();
 
+  // Of a user's requests that wait for the worker.
+  static constexpr int kCallThreads = 8;
+  static constexpr int kAskThreads = 4;
+  // What the daemon has open for a client with a session.
+  static constexpr uint64_t kDescriptors = 4;
   // Whose pages take so long to be made that others should not wait.
   static constexpr uint64_t kLargeBlock = uint64_t{8} << 20;
 
@@ -134,8 +139,9 @@ class LocalServer {
   const std::shared_ptr<Departures> departures_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
-  // Those of the second wait for the worker alone, and so not for memory.
-  Errands errands_, calls_;
+  // Blocks, in a user's order; what waits for the worker alone, and so not for
+  // memory; and what admins ask, which may be to end what others wait for.
+  Errands errands_{1}, calls_{kCallThreads}, asked_{kAskThreads};
 
   // The thread's.
   absl::flat_hash_map<uint64_t, std::unique_ptr<Client>> clients_;

@@ -45,8 +45,11 @@ bool LocalServer::ServeAside(const v1::LocalRequest& request, Client* client) {
       if (!block) return false;
   }
   client->departing = true;
-  (block ? errands_ : calls_)
-      .Run(block ? client->identity.user.name : absl::StrCat(client->id),
+  const bool asked = request.kind_case() == v1::LocalRequest::kAdmin;
+  (block   ? errands_
+   : asked ? asked_
+           : calls_)
+      .Run(client->identity.user.name,
            [departures = departures_, id = client->id, request,
             registry = registry_, peer = client->identity,
             session = client->session, socket = client->peer.socket()] {

@@ -63,8 +63,9 @@ class TestDaemon {
     if (local.ok()) local_ = *std::move(local);
     return local.status();
   }
-  absl::Status StartGrpc() {
-    auto grpc = GrpcServer::Start(&registry_, {"127.0.0.1:0"});
+  absl::Status StartGrpc(uint64_t max_strangers = 0) {
+    auto grpc = GrpcServer::Start(
+        &registry_, {"127.0.0.1:0", /*allow_remote=*/false, {}, max_strangers});
     if (grpc.ok()) grpc_ = *std::move(grpc);
     return grpc.status();
   }

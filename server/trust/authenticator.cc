@@ -27,25 +27,6 @@ constexpr char kHowToGetOne[] =
     "Whoever runs the daemon makes one: holdfast token create USER; give it as "
     "connect(token=...) or in HOLDFAST_TOKEN or HOLDFAST_TOKEN_FILE.";
 
-// Who has to wait after mistakes. Users of this machine share its address, and
-// must not lock each other out; an IPv6 host has a whole /64.
-std::string OriginOf(const Authenticator::Call& call) {
-  const std::optional<PeerAddress> address = ParsePeer(call.peer);
-  if (!address.has_value()) return call.peer;
-  if (address->loopback) {
-    if (const auto uid = UserOfLoopback(call.peer, call.listen)) {
-      return absl::StrCat("uid ", *uid);
-    }
-  }
-  size_t end = 0;
-  for (int part = 0; part < 4 && end != std::string::npos; ++part) {
-    end = address->host.find(':', end + 1);
-  }
-  return end == std::string::npos
-             ? address->host
-             : absl::StrCat(address->host.substr(0, end), "::/64");
-}
-
 }  // namespace
 
 Authenticator::Authenticator(Options options) : options_(std::move(options)) {}
@@ -129,7 +110,7 @@ absl::StatusOr<Peer> Authenticator::Remote(const Call& call) {
 }
 
 absl::StatusOr<Peer> Authenticator::WithToken(const Call& call) {
-  const std::string origin = OriginOf(call);
+  const std::string origin = OriginOf(call.peer, call.listen);
   if (const absl::Duration wait = back_off_.Wait(origin, SteadyNow());
       wait > absl::ZeroDuration()) {
     refused_.fetch_add(1);

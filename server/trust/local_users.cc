@@ -194,4 +194,21 @@ std::optional<uid_t> UserOfLoopback(absl::string_view peer,
   return std::nullopt;
 }
 
+std::string OriginOf(absl::string_view peer, absl::string_view listen) {
+  const std::optional<PeerAddress> address = ParsePeer(peer);
+  if (!address.has_value()) return std::string(peer);
+  if (address->loopback) {
+    if (const auto uid = UserOfLoopback(peer, listen)) {
+      return absl::StrCat("uid ", *uid);
+    }
+  }
+  size_t end = 0;
+  for (int part = 0; part < 4 && end != std::string::npos; ++part) {
+    end = address->host.find(':', end + 1);
+  }
+  return end == std::string::npos
+             ? address->host
+             : absl::StrCat(address->host.substr(0, end), "::/64");
+}
+
 }  // namespace holdfast

@@ -44,6 +44,11 @@ struct PeerAddress {
 };
 std::optional<PeerAddress> ParsePeer(absl::string_view peer);
 
+// Whom to hold a connection of nobody known against. Users of this machine
+// share its address, and must not lock each other out; an IPv6 host has a whole
+// /64. Arguments: as UserOfLoopback's.
+std::string OriginOf(absl::string_view peer, absl::string_view listen);
+
 }  // namespace holdfast
 
 #endif  // HOLDFAST_SERVER_TRUST_LOCAL_USERS_H_

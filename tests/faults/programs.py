@@ -30,6 +30,7 @@ class Daemon:
         addresses = json.loads(line)
         self.socket = addresses["socket"]
         self.listen = addresses["listen"]
+        self.http = addresses["http"]
 
     def address(self, transport):
         return "unix:" + self.socket if transport == "shm" else self.listen
