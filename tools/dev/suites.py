@@ -119,6 +119,8 @@ def python_suite(folder, config, only):
     """
     report = REPORTS / f"pytest_{folder.replace('/', '_')}.xml"
     env = python_env(config)
+    if config:
+        env["HOLDFAST_SANITIZER"] = config  # for tests that it must not judge
     for variable in SANITIZER_VARIABLES.get(config, []):
         options = [f"log_path={REPORTS}/{config}", env.get(variable)]
         env[variable] = ":".join(filter(None, options))
@@ -127,6 +129,8 @@ def python_suite(folder, config, only):
             *(VENV_PYTHON, "-m", "pytest", "-q", "-ra"),
             f"--junitxml={report}",
             *(["-k", only] if only else []),
+            # Under a sanitizer the daemon takes several times as long.
+            *(["-o", "timeout=600"] if config else []),
             folder,
         ],
         what=f"testing {folder}",
