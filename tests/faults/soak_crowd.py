@@ -284,6 +284,9 @@ class Crowd:
                 status = "no end in five minutes"
             if status != 0 and process not in self.ended:
                 self.own.fail(f"{name} ended with {status}")
+        for name in self.attackers:
+            address = self.daemon.listen
+            self.start("unpublish", name, address).communicate(timeout=120)
         deadline = time.monotonic() + 120  # longer than the grace of attackers
         while left := self.daemon.stats()["sessions"]:
             if time.monotonic() > deadline:

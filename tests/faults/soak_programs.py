@@ -298,12 +298,21 @@ def reader(program):
         program.probe(torch.ones(16))
 
 
+def unpublish(program):
+    """What an attacker left under names stays its user's until somebody does this."""
+    program.connect()
+    for one in torch.published():
+        if one.owner == program.name:
+            torch.unpublish(one.name)
+
+
 ONE_PROCESS = {
     "trainer": trainer,
     "laptop": laptop,
     "publisher": publisher,
     "reader": reader,
     "reference": reference,
+    "unpublish": unpublish,
 }
 MANY = {"leaver": leaver, "notebook": notebook}
 
