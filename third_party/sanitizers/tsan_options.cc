@@ -34,6 +34,9 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:libabsl_status.so\n"
          // Its threads meet at barriers of OpenMP, which is not instrumented.
          "race:libdnnl.so\n"
+         // OpenSSL's contexts go from thread to thread under locks of its own.
+         "race:libcrypto.so\n"
+         "race:libssl.so\n"
          // The last of several to let go of a Status frees it: who let go
          // before it is known to the count alone, which the library keeps.
          "race:Status::Unref\n";
