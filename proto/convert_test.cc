@@ -214,7 +214,7 @@ TEST(AttrsTest, HostileMessages) {
   wire::IntList* ints = list.Add()->mutable_ints();
   for (int i = 0; i < 100000; ++i) ints->add_values(1);
   EXPECT_THAT(DecodeError("view", list),
-              HasSubstr("a list must have at most 64 entries. Got 100000."));
+              HasSubstr("a list must have at most 128 entries. Got 100000."));
 }
 
 TEST(StatusTest, RoundTripsWithOrigin) {
