@@ -333,12 +333,8 @@ void PublishedTensors::Sweep() {
   for (auto& [key, entry] : names_) {
     if (!entry.older.empty()) DropGone(entry);
   }
-  std::vector<std::shared_ptr<CachingAllocator>> all;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [user, memory] : memory_) all.push_back(memory);
-  }
-  for (const auto& memory : all) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [user, memory] : memory_) {
     if (memory->stats().cached > 0) memory->ReleaseCached();
   }
 }

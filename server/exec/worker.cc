@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -20,8 +21,6 @@
 #include "proto/steady_time.h"
 #include "server/memory/heap_meter.h"
 #include "server/session/session.h"
-#include "server/waits/call_trap.h"
-#include "server/waits/no_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -81,9 +80,8 @@ Worker::~Worker() {
   close(epoll_fd_);
 }
 
-void Worker::Start() {
-  if (options_.trap_calls) PrepareCallTrap();
-  thread_ = std::thread([this] { Loop(); });
+void Worker::Start(std::function<void()> tick) {
+  thread_ = std::thread([this, tick = std::move(tick)] { Loop(tick); });
 }
 
 void Worker::Stop() {
@@ -92,8 +90,6 @@ void Worker::Stop() {
   Wake();
   thread_.join();
   RunPosted();  // whoever waits in Run must not wait for ever
-  aside_.Finish();
-  RunPosted();  // what that has posted
   sessions_.Clear();
   ready_.clear();
   in_use_.clear();
@@ -122,16 +118,9 @@ void Worker::PostAbout(const Session* about, std::function<void()> fn) {
   Enqueue(about, std::move(fn));
 }
 
-void Worker::PostBeside(std::function<void(const Session*)> fn) {
-  // No session: it is nobody's turn that holds this back.
-  static const char nobody = 0;
-  PostAbout(reinterpret_cast<const Session*>(&nobody),
-            [this, fn = std::move(fn)] { fn(serving_); });
-}
-
 void Worker::Enqueue(const Session* about, std::function<void()> fn) {
   {
-    RankedLock lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     posted_.push_back({about, std::move(fn)});
     if (about != nullptr) waits_.store(true, std::memory_order_relaxed);
   }
@@ -151,16 +140,16 @@ void Worker::RunAbout(const Session* about, const std::function<void()>& fn) {
 }
 
 void Worker::Await(const Session* about, const std::function<void()>& fn) {
-  RankedMutex mutex(LockRank::kAside);
-  RankedCondition done;
+  std::mutex mutex;
+  std::condition_variable done;
   bool finished = false;
   Enqueue(about, [&] {
     fn();
-    RankedLock lock(mutex);
+    std::lock_guard<std::mutex> lock(mutex);
     finished = true;
     done.notify_one();
   });
-  RankedLock lock(mutex);
+  std::unique_lock<std::mutex> lock(mutex);
   done.wait(lock, [&] { return finished; });
 }
 
@@ -211,7 +200,7 @@ void Worker::RunTurn(Session* session, const Session::Slice& slice) {
 void Worker::RunPosted() {
   std::vector<Posted> posted;
   {
-    RankedLock lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     posted.swap(posted_);
     has_posted_.store(false, std::memory_order_relaxed);
     waits_.store(false, std::memory_order_relaxed);
@@ -223,16 +212,12 @@ void Worker::RunPosted() {
 // Inside a kernel of serving_, whose executor stands where it stands: whatever
 // is done here leaves that session alone, and what counts for it as well.
 void Worker::Attend() {
-  // A thread of the kernel's; or what is done here has to wait itself.
-  if (!OnWorkerThread() || attending_) return;
-  attending_ = true;
-  looks_.store(looks_.load(std::memory_order_relaxed) + 1,
-               std::memory_order_relaxed);
+  if (!OnWorkerThread()) return;  // a thread of the kernel's
   const HeapMeter::Elsewhere elsewhere;
   const int64_t nodes = NodesOfThread();
   std::vector<Posted> posted;
   {
-    RankedLock lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     waits_.store(false, std::memory_order_relaxed);
     const auto first = std::stable_partition(
         posted_.begin(), posted_.end(), [this](const Posted& one) {
@@ -254,11 +239,6 @@ void Worker::Attend() {
   posted.clear();
   sessions_.LookAtIdle(/*all=*/true);
   SetNodesOfThread(nodes);
-  attending_ = false;
-}
-
-void Worker::LookAround() {
-  if (OnWorkerThread() && serving_ != nullptr) serving_->LookAround();
 }
 
 bool Worker::Poll() {
@@ -431,21 +411,11 @@ void Worker::Sleep() {
             at_most > std::chrono::nanoseconds::zero();
 }
 
-void Worker::Trap() {
-  const absl::Status trapped = TrapCalls();
-  if (!trapped.ok()) {
-    spdlog::warn("system calls of the worker are not checked: {}",
-                 std::string(trapped.message()));
-  }
-}
-
-void Worker::Loop() {
+void Worker::Loop(const std::function<void()>& tick) {
   thread_id_.store(std::this_thread::get_id());
   const auto tick_every = Nanoseconds(options_.tick);
   Clock::time_point next_tick = Clock::now() + tick_every;
   tid_.store(static_cast<pid_t>(syscall(SYS_gettid)));
-  const NoWait no_wait(&aside_);
-  if (options_.trap_calls) Trap();
   while (!stop_.load(std::memory_order_relaxed)) {
     turns_.store(turns_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
@@ -478,6 +448,7 @@ void Worker::Loop() {
       const SteadyTime seen = SteadyNow();
       sessions_.ForEachIdle([this](Session* session) { TakeUses(session); });
       Settle(seen);
+      tick();
       next_tick = Clock::now() + tick_every;
     }
   }

@@ -35,7 +35,7 @@ absl::Status LogFileSink::Reopen() {
                      "file is written to. Got '",
                      path_, "': ", strerror(errno), "."));
   }
-  RankedLock lock(writer_mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   close(fd_);
   fd_ = fresh;
   return absl::OkStatus();
