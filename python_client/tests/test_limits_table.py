@@ -208,6 +208,13 @@ ROWS = {
         "kMaxMessageBytes": carried("cat_gradient"),
         "kMaxRequestBytes": name_of_a_session,
     },
+    "server/log/log.cc": {"kMaxUsers": "past it, the shares of all users begin anew"},
+    "server/transport/grpc_listener.cc": {
+        "kMaxStrangers": "of connections that have not authenticated yet"
+    },
+    "server/transport/grpc_listener.h": {
+        "kMaxConnections": "of all users together: tests/faults/test_user_shares.py"
+    },
     "server/transport/grpc_stream.h": {
         "kMaxBatches": INSIDE,
         "kMaxBatchBytes": carried("stack"),

@@ -321,12 +321,17 @@ def test_review_08_requests_of_strangers_are_small(start_daemon, tmp_path):
         stranger = ask(b"\x78\x01" * (8 * MIB))
         assert stranger.code() == grpc.StatusCode.UNAUTHENTICATED
         assert held(daemon, "VmHWM") - before < 64 * MIB
+        # Nobody reads what a stranger sends, however much it is.
         too_large = ask(bytes(21 * MIB))
-        assert too_large.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert too_large.code() == grpc.StatusCode.UNAUTHENTICATED
+        assert held(daemon, "VmHWM") - before < 64 * MIB
     with grpc.insecure_channel(start_daemon().listen) as channel:
         call = channel.unary_unary("/holdfast.v1.Holdfast/Goodbye")
         with pytest.raises(grpc.RpcError, match="at most 65536 bytes"):
             call(b"\x78\x01" * MIB, timeout=60)
+        with pytest.raises(grpc.RpcError) as error:
+            call(bytes(21 * MIB), timeout=60)
+        assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("transport", ["shm", "grpc"])
