@@ -58,16 +58,14 @@ absl::StatusOr<const int64_t*> Positions(KernelContext& context,
   return positions;
 }
 
-// Between the sizes and the kernel.
-absl::Status Carry(KernelContext& context, const MaskRanks& ranks) {
-  // The device's scratch memory lasts as long; this is the host's part.
-  static thread_local MaskRanks carried;
-  carried = ranks;
-  context.carried = &carried;
-  return absl::OkStatus();
+// What the kernel goes on with: the ranks, which are scratch memory as long.
+// The kernel may run on another thread, later: nothing of the host's is
+// carried.
+void Carry(KernelContext& context, const MaskRanks& mask) {
+  context.carried = const_cast<int64_t*>(mask.ranks);
 }
-const MaskRanks& Carried(const KernelContext& context) {
-  return *static_cast<const MaskRanks*>(context.carried);
+MaskRanks Carried(const KernelContext& context, int64_t count) {
+  return {static_cast<const int64_t*>(context.carried), count};
 }
 
 template <typename Bits>
@@ -156,13 +154,14 @@ HOLDFAST_CUDA_SIZES(nonzero) {
   absl::Status s = RankMask(context, inputs[0], &ranks);
   if (!s.ok()) return s;
   sizes[0] = ranks.count;
-  return Carry(context, ranks);
+  Carry(context, ranks);
+  return absl::OkStatus();
 }
 
 HOLDFAST_CUDA_KERNEL(nonzero) {
   const TensorSpec& spec = *inputs[0].spec;
   const int rank = spec.rank();
-  const MaskRanks mask = Carried(context);
+  const MaskRanks mask = Carried(context, outputs[0].spec->shape[0]);
   if (rank == 0 || mask.count == 0) return absl::OkStatus();
   const int64_t* const ranks = mask.ranks;
   int64_t* const out = outputs[0].as<int64_t>();
@@ -187,7 +186,8 @@ HOLDFAST_CUDA_SIZES(index_mask) {
   absl::Status s = RankMask(context, inputs[1], &ranks);
   if (!s.ok()) return s;
   sizes[0] = ranks.count;
-  return Carry(context, ranks);
+  Carry(context, ranks);
+  return absl::OkStatus();
 }
 
 HOLDFAST_CUDA_KERNEL(index_mask) {
@@ -195,7 +195,7 @@ HOLDFAST_CUDA_KERNEL(index_mask) {
   absl::StatusOr<int> dim = MaskedDim(attrs, data);
   if (!dim.ok()) return dim.status();
   if (outputs[0].spec->numel() == 0) return absl::OkStatus();
-  const MaskRanks mask = Carried(context);
+  const MaskRanks mask = Carried(context, outputs[0].spec->shape[*dim]);
   absl::StatusOr<const int64_t*> positions =
       Positions(context, mask, inputs[1].spec->numel());
   if (!positions.ok()) return positions.status();
