@@ -46,12 +46,9 @@ def two_gpus(request):
     device). A module's FAKE_GPU is environment that the device reads."""
     from holdfast.daemon import Daemon
 
-    settings = {"HOLDFAST_FAKE_NAME": "cuda", **getattr(request.module, "FAKE_GPU", {})}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        with Daemon("--device=fake:0,1") as running:
-            yield running
+    env = {"HOLDFAST_FAKE_NAME": "cuda", **getattr(request.module, "FAKE_GPU", {})}
+    with Daemon("--device=fake:0,1", env=env) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +65,9 @@ def cuda_sources_session():
     import holdfast
     from holdfast.daemon import Daemon
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake") as running:
-            with holdfast.connect(running.shm_address, default=False) as session:
-                yield session
+    with Daemon("--device=fake", env={"HOLDFAST_FAKE_KERNELS": "cuda"}) as running:
+        with holdfast.connect(running.shm_address, default=False) as session:
+            yield session
 
 
 @pytest.fixture

@@ -13,15 +13,14 @@ from all_op_cases import CASES
 import holdfast
 from holdfast.daemon import Daemon, find_daemon
 
+CUDA_SOURCES = {"HOLDFAST_FAKE_KERNELS": "cuda"}
 FORWARD = [pytest.param(c, id=c.name) for c in CASES if not c.random]
 
 
 @pytest.fixture(scope="module")
 def fake_daemon():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake") as running:
-            yield running
+    with Daemon("--device=fake", env=CUDA_SOURCES) as running:
+        yield running
 
 
 @pytest.fixture(scope="module", params=["shm", "grpc"])
@@ -273,10 +272,8 @@ def gated(torch, x, w):
 @pytest.fixture(scope="module")
 def one_by_one():
     """A daemon that launches each op by itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake", "--graphs=off") as running:
-            yield running
+    with Daemon("--device=fake", "--graphs=off", env=CUDA_SOURCES) as running:
+        yield running
 
 
 def test_recorded_steps_have_the_bits_of_launches(torch, one_by_one):

@@ -29,14 +29,13 @@ CASES = {
 @pytest.fixture(scope="module")
 def sessions():
     """On the fake device, and on the CPU."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        with Daemon("--device=fake") as fake, Daemon() as cpu:
-            with (
-                holdfast.connect(fake.shm_address, default=False) as ours,
-                holdfast.connect(cpu.shm_address, default=False) as theirs,
-            ):
-                yield ours, theirs
+    env = {"HOLDFAST_FAKE_KERNELS": "cuda"}
+    with Daemon("--device=fake", env=env) as fake, Daemon() as cpu:
+        with (
+            holdfast.connect(fake.shm_address, default=False) as ours,
+            holdfast.connect(cpu.shm_address, default=False) as theirs,
+        ):
+            yield ours, theirs
 
 
 def on_both(sessions, run, *arrays):

@@ -19,9 +19,8 @@ def gpu():
     with pytest.MonkeyPatch.context() as patch:
         for folder in ("benchmarks/gpu", "tests/gpu"):
             patch.syspath_prepend(str(ROOT / folder))
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
         patch.setenv("OMP_NUM_THREADS", "1")
-        with Daemon("--device=fake") as daemon:
+        with Daemon("--device=fake", env={"HOLDFAST_FAKE_NAME": "cuda"}) as daemon:
             with holdfast.connect(daemon.shm_address):
                 yield daemon
         for name in ("measure", "training", "transfers", "bundle"):

@@ -33,12 +33,10 @@ GRADIENTS = [pytest.param(c, id=c.name) for c in CHOSEN if c.grad]
 
 
 def connect_to(*flags):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cuda")
-        patch.setenv("HOLDFAST_FAKE_LAG_US", "0")
-        with Daemon("--device=fake", *flags) as running:
-            with holdfast.connect(running.shm_address, default=False) as session:
-                yield session
+    env = {"HOLDFAST_FAKE_KERNELS": "cuda", "HOLDFAST_FAKE_LAG_US": "0"}
+    with Daemon("--device=fake", *flags, env=env) as running:
+        with holdfast.connect(running.shm_address, default=False) as session:
+            yield session
 
 
 @pytest.fixture(scope="module")

@@ -37,10 +37,10 @@ class Daemon:
     """Runs holdfastd with a socket of its own until stop().
 
     shm_address and grpc_address are for connect(), http_address is where --http
-    serves; flags are the daemon's.
+    serves; flags are the daemon's, env what its environment has beside this one's.
     """
 
-    def __init__(self, *flags, binary=None, log=None):
+    def __init__(self, *flags, binary=None, log=None, env=None):
         self._folder = tempfile.TemporaryDirectory(prefix="holdfast-")
         self.process = subprocess.Popen(
             [
@@ -55,6 +55,7 @@ class Daemon:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            env=None if env is None else {**os.environ, **env},
         )
         line = self.process.stdout.readline()
         if not line:

@@ -22,11 +22,10 @@ DTYPES = (
 
 @pytest.fixture(scope="module")
 def daemons():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        with Daemon("--device=fake:0,1") as first:
-            with Daemon("--device=fake:0,1") as second:
-                yield first, second
+    env = {"HOLDFAST_FAKE_NAME": "cuda"}
+    with Daemon("--device=fake:0,1", env=env) as first:
+        with Daemon("--device=fake:0,1", env=env) as second:
+            yield first, second
 
 
 @pytest.fixture

@@ -31,11 +31,9 @@ def driver(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_NAME", "cuda")
-        patch.setenv("HOLDFAST_FAKE_HANDLES", "cuda")
-        with Daemon("--device=fake:0,1") as daemon:
-            yield daemon.shm_address
+    env = {"HOLDFAST_FAKE_NAME": "cuda", "HOLDFAST_FAKE_HANDLES": "cuda"}
+    with Daemon("--device=fake:0,1", env=env) as daemon:
+        yield daemon.shm_address
 
 
 PREAMBLE = """

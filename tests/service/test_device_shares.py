@@ -85,17 +85,15 @@ def shared(tmp_path_factory):
     tokens, config = folder / "tokens", folder / "config"
     users = {user: new_token(tokens, user) for user in ("one", "three", "other")}
     config.write_text('user { name: "three" limits { weight: 3 } }')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_KERNEL_US", "1000")
-        patch.setenv("HOLDFAST_FAKE_KERNELS", "cpu")
-        flags = [
-            f"--token_file={tokens}",
-            f"--config={config}",
-            "--grace_max_seconds=1",
-            "--graphs=off",  # or many ops are one turn on the device
-        ]
-        with Daemon("--device=fake", *flags) as daemon:
-            yield daemon, users
+    flags = [
+        f"--token_file={tokens}",
+        f"--config={config}",
+        "--grace_max_seconds=1",
+        "--graphs=off",  # or many ops are one turn on the device
+    ]
+    env = {"HOLDFAST_FAKE_KERNEL_US": "1000"}
+    with Daemon("--device=fake", *flags, env=env) as daemon:
+        yield daemon, users
 
 
 def test_weights_hold_on_a_device_that_works_later(shared):
@@ -120,11 +118,9 @@ def test_short_kernels_beside_long_ones(shared):
     assert short / long > 4
 
 
-def test_a_long_kernel_holds_nobody_back(monkeypatch):
+def test_a_long_kernel_holds_nobody_back():
     """On a device whose streams work side by side who has used more of it goes on all
     the same: how long the other's kernel takes is not known before it ends."""
-    monkeypatch.delenv("HOLDFAST_FAKE_KERNEL_US", raising=False)
-    monkeypatch.setenv("HOLDFAST_FAKE_KERNELS", "cpu")
     with Daemon("--device=fake", "--graphs=off") as daemon:
         with holdfast.connect(daemon.shm_address, default=False) as other:
             with holdfast.connect(daemon.shm_address):

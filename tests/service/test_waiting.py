@@ -30,10 +30,9 @@ def process_seconds(pid):
 @pytest.fixture(scope="module")
 def slow_device():
     """A daemon whose device begins what it is told two seconds later."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOLDFAST_FAKE_LAG_US", str(int(LAG_S * 1e6)))
-        with Daemon("--device=fake") as running:
-            yield running
+    env = {"HOLDFAST_FAKE_LAG_US": str(int(LAG_S * 1e6))}
+    with Daemon("--device=fake", env=env) as running:
+        yield running
 
 
 class Used:
