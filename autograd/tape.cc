@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/grad_rule.h"
 #include "ops/op_id.h"
@@ -169,6 +171,25 @@ void Node::Destroy() {
     delete node;
   }
   draining = false;
+}
+
+const Node* FindRecorded(const Edge& edge, uint64_t op_sequence) {
+  std::vector<const Node*> ahead = {edge.node.get()};
+  absl::flat_hash_set<const Node*> seen;
+  while (!ahead.empty()) {
+    const Node* node = ahead.back();
+    ahead.pop_back();
+    if (node == nullptr || node->is_leaf() || !seen.insert(node).second) {
+      continue;
+    }
+    if (node->op_sequence == op_sequence && !node->is_user_function()) {
+      return node;
+    }
+    // An op's inputs were recorded before it.
+    if (node->op_sequence != 0 && node->op_sequence < op_sequence) continue;
+    for (const Edge& next : node->edges) ahead.push_back(next.node.get());
+  }
+  return nullptr;
 }
 
 RefPtr<Node> BeginRecord(const Attrs& attrs, absl::Span<const Value> inputs) {

@@ -127,6 +127,10 @@ class Node final : public RefCounted {
   bool released_ = false;
 };
 
+// The node of the client's op `op_sequence`, at `edge` or behind it; null: it
+// is not there. Looks at the nodes that were recorded since.
+const Node* FindRecorded(const Edge& edge, uint64_t op_sequence);
+
 // Puts an executed op on the tape. Call in two steps so that an in-place op's
 // inputs are saved before it writes.
 //   1. before the kernel runs and before any version is bumped: BeginRecord

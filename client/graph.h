@@ -41,8 +41,9 @@ struct GraphNode final : public RefCounted {
   // Set on a leaf's node (and a retains_grad tensor's): the tensor, which
   // clears it when it dies (then its gradient is nobody's).
   TensorState* tensor = nullptr;
-  OpId op = OpId::kCount;  // kCount: a leaf, or the user's function
-  uint8_t overload = 0;    // for shown_name.h
+  uint64_t op_sequence = 0;  // of the op; 0: not sent as one, as a gradient's
+  OpId op = OpId::kCount;    // kCount: a leaf, or the user's function
+  uint8_t overload = 0;      // for shown_name.h
   std::unique_ptr<ShownFunction> shown;
   std::shared_ptr<UserCode> function;
   std::shared_ptr<UserCode> unpack;  // of an op: has what backward needs

@@ -49,6 +49,18 @@ struct Found {
   std::vector<FoundTensor> tensors;
 };
 
+// What an op's node keeps for backward (wire::SavedOf).
+struct SavedTensor {
+  std::string parameter;
+  Tensor tensor;  // an alias of what was saved, without its history
+  // The leaf that it is, to be compared and not looked at; 0: no leaf.
+  uintptr_t leaf = 0;
+};
+struct SavedTensors {
+  std::vector<SavedTensor> tensors;
+  std::string attributes;  // "dim=[1]\n", ...
+};
+
 }  // namespace holdfast::client
 
 #endif  // HOLDFAST_CLIENT_PUBLISHED_H_

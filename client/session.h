@@ -326,6 +326,12 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual absl::StatusOr<std::vector<Published>> ListPublished(
       const std::function<bool()>& interrupted) = 0;
 
+  // What an op's node keeps for backward; waits for it. `root` is a tensor
+  // whose graph has `node`.
+  virtual absl::StatusOr<SavedTensors> SavedOf(
+      const Tensor& root, const GraphNode& node,
+      const std::function<bool()>& interrupted) = 0;
+
   // ---- profiling
 
   // Notes from now on what is submitted and executed. Over gRPC it waits for

@@ -150,6 +150,9 @@ class SessionCore final : public Session {
                          const std::function<bool()>& interrupted) override;
   absl::StatusOr<std::vector<Published>> ListPublished(
       const std::function<bool()>& interrupted) override;
+  absl::StatusOr<SavedTensors> SavedOf(
+      const Tensor& root, const GraphNode& node,
+      const std::function<bool()>& interrupted) override;
 
   absl::Status StartProfile(const ProfileOptions& options,
                             const std::function<bool()>& interrupted) override;

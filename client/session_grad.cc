@@ -91,6 +91,7 @@ void SessionCore::RecordOutputs(const Attrs& attrs,
   const auto new_node = [&] {
     RefPtr<GraphNode> node = MakeRef<GraphNode>();
     node->op = schema.id;
+    node->op_sequence = op_sequence_.load(std::memory_order_relaxed);
     node->overload = overload;
     node->saves_nothing = saves_nothing_[static_cast<int>(schema.id)];
     for (const Tensor& input : inputs) {

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Holdfast Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionCore: named tensors of the daemon.
+// SessionCore: named tensors of the daemon, and others that have no handle yet.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/session_core.h"
+#include "client/wire_spec.h"
 #include "proto/version.h"
 
 namespace holdfast::client {
@@ -27,6 +28,11 @@ Published FromMessage(const wire::Published& message) {
   published.bytes = message.bytes();
   published.time = message.time();
   return published;
+}
+
+// The gradient of `node` ends in this tensor; 0: it is no leaf's node.
+uintptr_t LeafOf(const GraphNode& node) {
+  return node.is_leaf() ? reinterpret_cast<uintptr_t>(node.tensor) : 0;
 }
 
 absl::Status UnexpectedAnswer(absl::string_view op) {
@@ -130,23 +136,14 @@ absl::StatusOr<Found> SessionCore::Lookup(
   const auto read_only =
       message.writable() ? nullptr : std::make_shared<std::string>(name);
   for (const wire::PublishedTensor& item : message.tensors()) {
-    TensorSpec spec;
-    spec.dtype = static_cast<DType>(item.spec().dtype());
-    spec.shape.assign(item.spec().shape().begin(), item.spec().shape().end());
-    spec.strides.assign(item.spec().strides().begin(),
-                        item.spec().strides().end());
-    if (spec.strides.size() != spec.shape.size()) {
-      spec.strides = ContiguousStrides(spec.shape);
-    }
-    spec.offset = item.spec().offset();
     auto storage = MakeRef<StorageState>();
     storage->foreign = true;
     storage->shared = true;
     storage->read_only = read_only;
-    found.tensors.push_back(
-        {item.key(),
-         NewTensor(item.handle(), std::move(spec), std::move(storage)),
-         item.requires_grad()});
+    found.tensors.push_back({item.key(),
+                             NewTensor(item.handle(), SpecFromWire(item.spec()),
+                                       std::move(storage)),
+                             item.requires_grad()});
   }
   return found;
 }
@@ -180,6 +177,39 @@ absl::StatusOr<std::vector<Published>> SessionCore::ListPublished(
   }
 }
 
+absl::StatusOr<SavedTensors> SessionCore::SavedOf(
+    const Tensor& root, const GraphNode& node,
+    const std::function<bool()>& interrupted) {
+  if (!usable()) return Unusable();
+  wire::NameRequest request;
+  request.mutable_saved_of()->set_root(root->handle());
+  request.mutable_saved_of()->set_op_sequence(node.op_sequence);
+  absl::StatusOr<wire::NameReply> reply =
+      AskNames(std::move(request), interrupted);
+  if (!reply.ok()) return reply.status();
+  SavedTensors saved;
+  saved.attributes = reply->saved().attributes();
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<uintptr_t> leaves;  // inputs that need a gradient; 0: no leaf
+  for (const RefPtr<GraphNode>& input : node.inputs) {
+    if (input) leaves.push_back(LeafOf(*input));
+  }
+  for (const wire::SavedTensor& item : reply->saved().tensors()) {
+    auto storage = MakeRef<StorageState>();
+    storage->foreign = true;  // an alias that the client did not see made
+    storage->shared = true;
+    TensorSpec spec = SpecFromWire(item.spec());
+    spec.device = root->spec().device;
+    Tensor tensor =
+        NewTensor(item.handle(), std::move(spec), std::move(storage));
+    const uintptr_t leaf = item.edge() > 0 && item.edge() <= leaves.size()
+                               ? leaves[item.edge() - 1]
+                               : 0;
+    saved.tensors.push_back({item.parameter(), std::move(tensor), leaf});
+  }
+  return saved;
+}
+
 void SessionCore::ReleaseFound(const wire::ReadResult& result) {
   wire::NameReply reply;
   if (!reply.ParseFromString(result.data())) return;
@@ -188,6 +218,9 @@ void SessionCore::ReleaseFound(const wire::ReadResult& result) {
     for (const wire::PublishedTensor& tensor : version.tensors()) {
       releases_.push_back(tensor.handle());
     }
+  }
+  for (const wire::SavedTensor& tensor : reply.saved().tensors()) {
+    releases_.push_back(tensor.handle());
   }
   static_cast<void>(SendReleases());
 }

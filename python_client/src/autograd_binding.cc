@@ -29,12 +29,21 @@ namespace {
 
 struct PyGradFn {
   PyObject_HEAD RefPtr<GraphNode> node;
+  // Keeps the daemon's part of the graph: the tensor that was asked for its
+  // grad_fn. Null: unknown.
+  Tensor root;
 };
 
 PyTypeObject* g_grad_fn_type;
+// autograd/saved_attributes.py's: (node, name) -> a value, (node, None) -> the
+// names. The GIL guards it.
+PyObject* g_attributes = nullptr;
 
 const RefPtr<GraphNode>& NodeOf(PyObject* self) {
   return reinterpret_cast<PyGradFn*>(self)->node;
+}
+const Tensor& RootOf(PyObject* self) {
+  return reinterpret_cast<PyGradFn*>(self)->root;
 }
 
 PyObject* GradFnName(PyObject* self, PyObject*) {
@@ -60,7 +69,7 @@ PyObject* NextFunctions(PyObject* self, void*) {
   PyRef tuple(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
   if (!tuple) return nullptr;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    PyRef next(inputs[i] ? NewGradFn(inputs[i])
+    PyRef next(inputs[i] ? NewGradFn(inputs[i], RootOf(self))
                          : PyRef::Borrowed(Py_None).release());
     if (!next) return nullptr;
     PyObject* pair = Py_BuildValue("(Oi)", next.get(), 0);
@@ -73,6 +82,7 @@ PyObject* NextFunctions(PyObject* self, void*) {
 void GradFnDealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   reinterpret_cast<PyGradFn*>(self)->node.~RefPtr<GraphNode>();
+  reinterpret_cast<PyGradFn*>(self)->root.~Tensor();
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -98,7 +108,28 @@ PyObject* GradFnCompare(PyObject* self, PyObject* other, int op) {
   return PyBool_FromLong(same == (op == Py_EQ));
 }
 
+// Attributes by PyTorch's names (_saved_self, variable) are the package's.
+PyObject* GradFnAttribute(PyObject* self, PyObject* name) {
+  PyObject* known = PyObject_GenericGetAttr(self, name);
+  if (known != nullptr || g_attributes == nullptr ||
+      PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+    return known;
+  }
+  PyErr_Clear();
+  return PyObject_CallFunctionObjArgs(g_attributes, self, name, nullptr);
+}
+
+PyObject* GradFnDir(PyObject* self, PyObject*) {
+  PyRef type_names(PyObject_Dir(reinterpret_cast<PyObject*>(Py_TYPE(self))));
+  if (!type_names || g_attributes == nullptr) return type_names.release();
+  PyRef names(
+      PyObject_CallFunctionObjArgs(g_attributes, self, Py_None, nullptr));
+  if (!names) return nullptr;
+  return PySequence_InPlaceConcat(type_names.get(), names.get());
+}
+
 PyMethodDef g_grad_fn_methods[] = {
+    {"__dir__", GradFnDir, METH_NOARGS, nullptr},
     {"name", GradFnName, METH_NOARGS, nullptr},
     {"register_hook", NodeHook, METH_O, nullptr},
     {"register_prehook", NodeHook, METH_O, nullptr},
@@ -111,6 +142,7 @@ PyGetSetDef g_grad_fn_properties[] = {
 PyType_Slot g_grad_fn_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(GradFnDealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(GradFnRepr)},
+    {Py_tp_getattro, reinterpret_cast<void*>(GradFnAttribute)},
     {Py_tp_hash, reinterpret_cast<void*>(GradFnHash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(GradFnCompare)},
     {Py_tp_methods, g_grad_fn_methods},
@@ -189,7 +221,7 @@ bool SetRequiresGradOf(PyObject* object, bool value) {
   return status.ok();
 }
 
-PyObject* NewGradFn(RefPtr<GraphNode> node) {
+PyObject* NewGradFn(RefPtr<GraphNode> node, Tensor root) {
   // Of a function of the user's, the context is the node, as in PyTorch.
   if (node->function) {
     PyObject* context = ObjectOf(*node->function);
@@ -200,7 +232,60 @@ PyObject* NewGradFn(RefPtr<GraphNode> node) {
   PyGradFn* object = PyObject_New(PyGradFn, type);
   if (object == nullptr) return nullptr;
   new (&object->node) RefPtr<GraphNode>(std::move(node));
+  new (&object->root) Tensor(std::move(root));
   return reinterpret_cast<PyObject*>(object);
+}
+
+PyObject* SetNodeAttributes(PyObject*, PyObject* hook) {
+  PyRef old(g_attributes);
+  g_attributes = PyRef::Borrowed(hook).release();
+  Py_RETURN_NONE;
+}
+
+bool IsGradFn(PyObject* object) {
+  if (PyType_IsSubtype(Py_TYPE(object), g_grad_fn_type) != 0) return true;
+  PyErr_SetString(PyExc_TypeError, "expected a grad_fn");
+  return false;
+}
+
+PyObject* SavedOf(PyObject*, PyObject* self) {
+  if (!IsGradFn(self)) return nullptr;
+  const GraphNode& node = *NodeOf(self);
+  if (node.shown || node.op == OpId::kCount || node.op_sequence == 0 ||
+      !RootOf(self)) {
+    Py_RETURN_NONE;  // no op of the daemon's
+  }
+  absl::StatusOr<client::SavedTensors> saved;
+  {
+    ScopedGilRelease unlocked;
+    saved = RootOf(self)->session()->SavedOf(RootOf(self), node, Interrupted);
+  }
+  if (!saved.ok()) return RaiseStatus(saved.status());
+  PyRef list(PyList_New(0));
+  for (client::SavedTensor& item : saved->tensors) {
+    PyRef tensor(WrapTensor(std::move(item.tensor)));
+    if (!list || !tensor) return nullptr;
+    PyRef entry(Py_BuildValue("(sOK)", item.parameter.c_str(), tensor.get(),
+                              static_cast<unsigned long long>(item.leaf)));
+    if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
+  }
+  if (!list) return nullptr;
+  return Py_BuildValue("(ssO)", GetOp(node.op).name.c_str(),
+                       saved->attributes.c_str(), list.get());
+}
+
+PyObject* LeafOf(PyObject*, PyObject* self) {
+  if (!IsGradFn(self)) return nullptr;
+  const GraphNode& node = *NodeOf(self);
+  return PyLong_FromVoidPtr(node.is_leaf() ? node.tensor : nullptr);
+}
+
+PyObject* IdentityOf(PyObject*, PyObject* object) {
+  if (!IsTensor(object)) {
+    PyErr_SetString(PyExc_TypeError, "identity_of() takes a Tensor");
+    return nullptr;
+  }
+  return PyLong_FromVoidPtr(TensorOf(object).get());
 }
 
 // (result, name, *inputs) -> result

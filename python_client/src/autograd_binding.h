@@ -17,7 +17,8 @@ bool InitAutograd();
 // Marks a leaf. False with a Python error set.
 bool SetRequiresGradOf(PyObject* tensor, bool value);
 
-PyObject* NewGradFn(RefPtr<client::GraphNode> node);
+// The node as Python has it; `root` is a tensor whose graph it is in.
+PyObject* NewGradFn(RefPtr<client::GraphNode> node, client::Tensor root);
 
 // Module functions: see autograd/__init__.py for what they mean.
 PyObject* ShowAs(PyObject* module, PyObject* const* args, Py_ssize_t count,
@@ -29,6 +30,10 @@ PyObject* SetInferenceMode(PyObject* module, PyObject* on);
 PyObject* Backward(PyObject* module, PyObject* args);
 PyObject* Grad(PyObject* module, PyObject* args);
 PyObject* DependsOnOthers(PyObject* module, PyObject* args);
+PyObject* SetNodeAttributes(PyObject* module, PyObject* hook);
+PyObject* SavedOf(PyObject* module, PyObject* node);
+PyObject* LeafOf(PyObject* module, PyObject* node);
+PyObject* IdentityOf(PyObject* module, PyObject* tensor);
 PyObject* RetainGrad(PyObject* tensor, PyObject* unused);
 
 }  // namespace holdfast::python

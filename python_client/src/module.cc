@@ -79,6 +79,15 @@ PyMethodDef* ModuleFunctions() {
       {"lookup", Lookup, METH_VARARGS, nullptr},
       {"unpublish", Unpublish, METH_VARARGS, nullptr},
       {"published", ListPublished, METH_NOARGS, nullptr},
+      {"set_node_attributes", SetNodeAttributes, METH_O, nullptr},
+      {"saved_of", SavedOf, METH_O,
+       "saved_of(node, /)\n--\n\n"
+       "(op, attributes, ((parameter, tensor, leaf), ...)) of a grad_fn."},
+      {"leaf_of", LeafOf, METH_O,
+       "leaf_of(node, /)\n--\n\nThe identity_of() a leaf's node; 0: gone."},
+      {"identity_of", IdentityOf, METH_O,
+       "identity_of(tensor, /)\n--\n\n"
+       "A number that no other tensor has while this one lives."},
       {"restore_output", RestoreOutput, METH_VARARGS, nullptr},
       {"grad", Grad, METH_VARARGS, nullptr},
       {"depends_on_others", DependsOnOthers, METH_VARARGS, nullptr},

@@ -79,7 +79,7 @@ PyObject* RetainsGrad(PyObject* self, void*) {
 PyObject* GradFn(PyObject* self, void*) {
   const Tensor& tensor = KnownOf(self);
   RefPtr<client::GraphNode> node = client::ShownNode(*tensor);
-  if (node) return NewGradFn(std::move(node));
+  if (node) return NewGradFn(std::move(node), tensor);
   Py_RETURN_NONE;
 }
 

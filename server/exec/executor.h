@@ -329,6 +329,9 @@ class Executor {
   // Makes handles for its tensors and tells them.
   void OpenVersion(uint64_t id, absl::StatusOr<PublishedPtr> version);
 
+  // ---- executor_saved.cc
+  absl::StatusOr<v1::NameReply> OpenSaved(const v1::SavedOf& request);
+
   // ---- executor_foreign.cc
   // Replies with the place of the tensor's storage, once the devices have done
   // what they were given.

@@ -123,6 +123,9 @@ absl::Status Executor::ApplyNames(const v1::NameRequest& request) {
       AnswerNames(id, reply);
       break;
     }
+    case v1::NameRequest::kSavedOf:
+      AnswerNames(id, OpenSaved(request.saved_of()));
+      break;
     case v1::NameRequest::KIND_NOT_SET:
       AnswerNames(id, absl::UnimplementedError(absl::StrCat(
                           "[names] the daemon does not know this request. Use "

@@ -8,7 +8,7 @@ The tape is on the daemon; `backward` and `grad` are one message each.
 
 from holdfast import _C, missing
 from holdfast._registry import FUNCTIONS
-from holdfast.autograd import anomaly_mode, backward_pass
+from holdfast.autograd import anomaly_mode, backward_pass, saved_attributes
 from holdfast.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from holdfast.autograd.backward_pass import BackwardPass
 from holdfast.autograd.function import Function, FunctionCtx
@@ -23,6 +23,7 @@ from holdfast.autograd.grad_mode import (
 from holdfast.autograd.variable import Variable
 
 is_grad_enabled = _C.is_grad_enabled
+saved_attributes.show()
 __getattr__ = missing.module_getattr(
     "torch.autograd", submodules=("forward_ad", "functional", "graph", "profiler")
 )
