@@ -207,7 +207,8 @@ def measure(name, windows, socket=None):
     side = ["--side", "holdfast" if socket else "torch"]
     if socket:
         env["HOLDFAST_ADDRESS"] = "unix:" + socket
-    command = [sys.executable, __file__, *side, "--only", name]
+    python = sys.executable if socket else peer.python()
+    command = [python, __file__, *side, "--only", name]
     out = subprocess.run(
         [*command, "--windows", str(windows)],
         env=env,

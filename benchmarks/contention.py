@@ -84,11 +84,12 @@ def client(arguments):
 
 
 def rate(which, address, clients, seconds):
-    """Calls a second of all clients together."""
+    """Calls a second of all clients together, PyTorch's if there is no address."""
+    python = sys.executable if address else peer.python()
     env = dict(os.environ, OMP_NUM_THREADS=str(peer.threads()))
     processes = [
         subprocess.Popen(
-            [sys.executable, __file__, "--client", which, address, str(seconds)],
+            [python, __file__, "--client", which, address, str(seconds)],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -76,7 +76,7 @@ class Peer:
 
     def __init__(self, budget):
         self.process = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__), "--peer", str(budget)],
+            [peer.python(), os.path.abspath(__file__), "--peer", str(budget)],
             env=dict(os.environ, OMP_NUM_THREADS=str(peer.threads())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -17,13 +17,19 @@ def threads():
     return int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))
 
 
+def python():
+    """The interpreter whose PyTorch is the peer: $HOLDFAST_BENCH_PYTHON, of an
+    environment with the newest one from PyPI, say; else this one."""
+    return os.environ.get("HOLDFAST_BENCH_PYTHON", sys.executable)
+
+
 def measure(script, *args):
     """Runs `script` (this folder) with `--peer`; returns its JSON dict, or {}
     when PyTorch cannot be imported."""
     env = dict(os.environ, OMP_NUM_THREADS=str(threads()))
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
     out = subprocess.run(
-        [sys.executable, path, "--peer", *args],
+        [python(), path, "--peer", *args],
         env=env,
         stdout=subprocess.PIPE,
         text=True,
@@ -37,7 +43,7 @@ def measure(script, *args):
 def version():
     """PyTorch's version, or None."""
     out = subprocess.run(
-        [sys.executable, "-c", "import torch; print(torch.__version__)"],
+        [python(), "-c", "import torch; print(torch.__version__)"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -37,7 +37,7 @@ def run(address, *args):
     """The result of train.py: under PyTorch if `address` is None. None if it
     failed, which FAILED then tells."""
     env = dict(os.environ, OMP_NUM_THREADS=str(peer.threads()))
-    command = [sys.executable]
+    command = [peer.python() if address is None else sys.executable]
     if address is not None:
         command += ["-m", "holdfast.run"]
         env["HOLDFAST_ADDRESS"] = address

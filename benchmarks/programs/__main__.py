@@ -37,7 +37,7 @@ def seconds(address, name, amount):
     """What the program took: under PyTorch if `address` is None. None if it failed,
     with its error shown."""
     env = dict(os.environ, OMP_NUM_THREADS=str(peer.threads()))
-    command = [sys.executable]
+    command = [peer.python() if address is None else sys.executable]
     if address is not None:
         command += ["-m", "holdfast.run", "--address", address]
     command += [os.path.join(FOLDER, "timed.py"), name, str(amount)]
