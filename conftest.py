@@ -13,6 +13,9 @@ import signal
 
 import pytest
 
+# Daemons end, with a stack, where a thread waits that must not (server/waits/).
+os.environ.setdefault("HOLDFAST_CHECK_WAITS", "1")
+
 # Ctrl-C is tested, and a shell that starts us in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

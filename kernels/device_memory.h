@@ -41,6 +41,9 @@ class DeviceMemory {
   virtual absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) = 0;
   // Waits for work that may still use it.
   virtual void FreeSegment(const MemorySegment& segment) = 0;
+  // Whether both may be called by any thread at any time, also while this
+  // device's owner goes on.
+  virtual bool any_thread() const { return false; }
   // Zeros the whole of a new segment, allocated for `stream`, before anybody
   // has it, on whatever stream: what another user had there is not to be read.
   // Nothing to do where new memory is clear.

@@ -29,9 +29,9 @@
 #include "server/byte_size_flag.h"
 #include "server/command_line.h"
 #include "server/exec/device_library.h"
+#include "server/exec/ticker.h"
 #include "server/exec/watchdog.h"
 #include "server/exec/worker.h"
-#include "server/exec/worker_watch.h"
 #include "server/heap_return.h"
 #include "server/http/http_server.h"
 #include "server/log/json_string.h"
@@ -46,6 +46,7 @@
 #include "server/transport/shm_connection.h"
 #include "server/transport/tls_credentials.h"
 #include "server/trust/authenticator.h"
+#include "server/waits/no_wait.h"
 #include "spdlog/spdlog.h"
 
 ABSL_FLAG(std::string, socket, "",
@@ -138,8 +139,8 @@ constexpr int kLongestEndSeconds = 10;
 // Longest time for what clients have sent, before sessions are saved.
 constexpr absl::Duration kLongestDrain = absl::Seconds(30);
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
-// How exactly the time that an op may take is kept.
-constexpr absl::Duration kWatchEvery = absl::Milliseconds(200);
+// How often sessions are looked at whose time may be over.
+constexpr absl::Duration kTickEvery = absl::Seconds(1);
 
 std::string SocketPath() {
   const std::string path = absl::GetFlag(FLAGS_socket);
@@ -313,7 +314,11 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     if (!found.ok()) return found.status();
     state = *std::move(found);
   }
-  Worker worker({});
+  Worker::Options worker_options;
+  // Drivers of other devices make system calls of their own.
+  worker_options.trap_calls =
+      ChecksWaits() && absl::GetFlag(FLAGS_device) == "cpu";
+  Worker worker(worker_options);
   SessionRegistry registry(device, &worker, limits, *trust);
   for (size_t i = 1; i < devices.size(); ++i) {
     registry.AddDevice(devices[i].get());
@@ -322,11 +327,14 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     absl::Status configured = registry.Configure(config);
     if (!configured.ok()) return configured;
   }
-  worker.Start([&registry] { registry.ExpireSessions(SteadyNow()); });
-  const Watchdog watchdog(&worker, WatchdogOptions());
-  std::optional<WorkerWatch> watch;
-  watch.emplace(&worker, kWatchEvery,
-                [&registry](const auto& turn) { registry.LookAtTurn(turn); });
+  worker.Start();
+  std::optional<Watchdog> watchdog;
+  watchdog.emplace(&worker, WatchdogOptions(), [&registry](const auto& turn) {
+    registry.LookAtTurn(turn);
+  });
+  std::optional<Ticker> ticker;
+  ticker.emplace(kTickEvery,
+                 [&registry] { registry.ExpireSessions(SteadyNow()); });
 
   if (state != nullptr) state->Start(device, &worker, &registry);
 
@@ -350,7 +358,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   std::unique_ptr<HttpServer> http;
   if (status.ok() && !absl::GetFlag(FLAGS_http).empty()) {
     absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(
-        &registry, &watchdog,
+        &registry, &*watchdog,
         {absl::GetFlag(FLAGS_http), absl::GetFlag(FLAGS_allow_remote),
          absl::GetFlag(FLAGS_http_everything), TlsFlags()});
     if (started.ok()) {
@@ -420,7 +428,8 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   if (http != nullptr) http->Stop();
   // Whoever came in between, now that nobody can any more.
   registry.Shutdown();
-  watch.reset();
+  ticker.reset();
+  watchdog.reset();
   worker.Stop();
   if (status.ok()) spdlog::info("ended");
   return status;
@@ -445,7 +454,10 @@ int Main(int argc, char** argv) {
       SetUpLog({absl::GetFlag(FLAGS_log_level), absl::GetFlag(FLAGS_log_format),
                 absl::GetFlag(FLAGS_log_file)});
   std::vector<std::string> again;
-  if (status.ok()) status = Serve(&end, &again);
+  if (status.ok()) {
+    status = Serve(&end, &again);
+    FlushLog();
+  }
   if (status.ok() && !end.lost().ok()) status = StartAgain(argv, again);
   if (status.ok()) RemovePrivateFolder();
   return status.ok() ? 0 : Fail(status);

@@ -46,6 +46,8 @@ int OpenPid(pid_t pid) {
 }  // namespace
 
 void RestartWithOpenMpSettings(char** argv) {
+  // oneDNN would look for a profiler's library at its first kernel.
+  setenv("ONEDNN_JIT_PROFILE", "0", 0);
   // The variable that we set is also the mark that we have been here.
   if (getenv("GOMP_SPINCOUNT") != nullptr ||
       getenv("OMP_WAIT_POLICY") != nullptr) {

@@ -95,6 +95,11 @@ Plans<T>& AllPlans() {
 
 }  // namespace
 
+void OpenFftw() {
+  Fftw<float>();
+  Fftw<double>();
+}
+
 template <typename T>
 absl::StatusOr<FftwPlan<T>> FftwPlan<T>::Make(FftKind kind, FftwDim transform,
                                               FftwDim loop, const void* in,

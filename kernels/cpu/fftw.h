@@ -49,6 +49,10 @@ class FftwPlan {
   std::shared_ptr<void> plan_;
 };
 
+// Opens the libraries now, where it may take long, and not at the first
+// transform. Any thread.
+void OpenFftw();
+
 }  // namespace holdfast::cpu
 
 #endif  // HOLDFAST_KERNELS_CPU_FFTW_H_

@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/fftw.h"
 #include "kernels/kernel_table.h"
 #include "kernels/widened.h"
 #include "ops/op_schema.h"
@@ -220,6 +221,8 @@ class CpuDevice final : public Device {
 
 std::unique_ptr<Device> NewCpuDevice(int threads,
                                      std::unique_ptr<ScratchCharge> charge) {
+  // Here, and not by the thread that runs ops: it reads files.
+  cpu::OpenFftw();
   return std::make_unique<CpuDevice>(threads, std::move(charge));
 }
 

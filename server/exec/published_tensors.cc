@@ -333,8 +333,12 @@ void PublishedTensors::Sweep() {
   for (auto& [key, entry] : names_) {
     if (!entry.older.empty()) DropGone(entry);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [user, memory] : memory_) {
+  std::vector<std::shared_ptr<CachingAllocator>> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [user, memory] : memory_) all.push_back(memory);
+  }
+  for (const auto& memory : all) {
     if (memory->stats().cached > 0) memory->ReleaseCached();
   }
 }

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -27,9 +27,6 @@ constexpr int kLooksPerLate = 10;
 // How long to wait for the worker to tell its stack: it may be where no signal
 // gets through.
 constexpr absl::Duration kAnswerWithin = absl::Milliseconds(500);
-// Of its silence a worker that computes was on a processor for this part, also
-// on a machine that has several for each.
-constexpr double kComputes = 0.1;
 
 // What the worker tells when it is asked by the signal. Both stay for good: the
 // answer may come late.
@@ -64,8 +61,8 @@ std::string StackOf(pid_t thread) {
 
 }  // namespace
 
-Watchdog::Watchdog(const Worker* worker, Options options)
-    : worker_(worker), options_(options) {
+Watchdog::Watchdog(Worker* worker, Options options, Lasts lasts)
+    : worker_(worker), options_(options), lasts_(std::move(lasts)) {
   struct sigaction action = {};
   action.sa_handler = &TellStack;
   action.sa_flags = SA_RESTART;
@@ -75,7 +72,7 @@ Watchdog::Watchdog(const Worker* worker, Options options)
 
 Watchdog::~Watchdog() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     stop_ = true;
   }
   stopped_.notify_one();
@@ -83,15 +80,16 @@ Watchdog::~Watchdog() {
 }
 
 absl::Status Watchdog::health(std::string* busy) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  RankedLock lock(mutex_);
   *busy = busy_;
   return health_;
 }
 
 void Watchdog::Loop() {
-  const absl::Duration every = options_.late_after / kLooksPerLate;
+  const absl::Duration every =
+      std::min(options_.late_after / kLooksPerLate, options_.look_every);
   SteadyTime last = SteadyNow();
-  std::unique_lock<std::mutex> lock(mutex_);
+  RankedLock lock(mutex_);
   while (!stopped_.wait_for(lock, absl::ToChronoNanoseconds(every),
                             [this] { return stop_; })) {
     lock.unlock();
@@ -104,43 +102,38 @@ void Watchdog::Loop() {
   }
 }
 
-absl::Duration Watchdog::WorkerTime() const {
-  // As pthread_getcpuclockid makes it, which wants the thread's handle.
-  const clockid_t clock =
-      static_cast<clockid_t>((~static_cast<unsigned>(worker_->thread())) << 3) |
-      6;
-  timespec used = {};
-  if (clock_gettime(clock, &used) != 0) return absl::ZeroDuration();
-  return absl::DurationFromTimespec(used);
-}
-
 void Watchdog::Look(absl::Duration since_last) {
+  const Worker::Turn turn = worker_->turn();
+  if (turn.under_way() && turn.number == turn_ && lasts_ != nullptr) {
+    lasts_(turn);
+  }
+  turn_ = turn.number;
   const uint64_t turns = worker_->turns();
-  const absl::Duration time = WorkerTime();
+  const uint64_t looks = worker_->looks();
   if (turns != turns_ || worker_->thread() == 0) {
     if (was_stuck_) {
       spdlog::info("the worker goes on after {} s",
                    absl::ToInt64Seconds(silent_));
     }
     turns_ = turns;
-    silent_ = computing_ = absl::ZeroDuration();
-    worker_time_ = time;
+    silent_ = unlooked_ = absl::ZeroDuration();
     next_line_ = options_.late_after;
     was_stuck_ = false;
     seconds_late_.store(0);
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     health_ = absl::OkStatus();
     busy_.clear();
     return;
   }
   silent_ += since_last;
-  computing_ += time - worker_time_;
-  worker_time_ = time;
+  unlooked_ = looks != looks_ ? absl::ZeroDuration() : unlooked_ + since_last;
+  looks_ = looks;
+  worker_->AskForLook();
   if (silent_ < options_.late_after) return;
   seconds_late_.store(absl::ToDoubleSeconds(silent_));
-  const bool computes = RunningKernel() >= 0 &&
-                        absl::FDivDuration(computing_, silent_) >= kComputes;
-  Tell(/*stuck=*/!computes || silent_ >= options_.busy_at_most);
+  const bool silent = unlooked_ >= options_.late_after;
+  const bool deaf = silent && RunningKernel() >= 0;
+  Tell(silent && (!deaf || unlooked_ >= options_.deaf_at_most), deaf);
 }
 
 std::string Watchdog::Doing() const {
@@ -156,18 +149,19 @@ std::string Watchdog::Doing() const {
   return text;
 }
 
-void Watchdog::Tell(bool stuck) {
+void Watchdog::Tell(bool stuck, bool deaf) {
   const int64_t seconds = absl::ToInt64Seconds(silent_);
   const std::string doing = Doing();
   if (stuck && !was_stuck_) {
-    was_stuck_ = true;
     times_stuck_.fetch_add(1);
     next_line_ = silent_;  // it was told as busy before
   }
+  was_stuck_ = stuck;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     busy_ = absl::StrCat("the thread that runs ops has been busy with ", doing,
-                         " for ", seconds, " s");
+                         " for ", seconds, " s",
+                         deaf ? ", which lets nobody be answered" : "");
     health_ = absl::OkStatus();
     if (stuck) {
       health_ = absl::UnavailableError(absl::StrCat(
@@ -177,7 +171,7 @@ void Watchdog::Tell(bool stuck) {
   }
   if (silent_ < next_line_) return;
   next_line_ = silent_ + std::min(silent_, options_.most_between_lines);
-  if (!stuck) {
+  if (!stuck && !deaf) {
     spdlog::info("the worker is busy with {} for {} s now", doing, seconds);
     return;
   }

@@ -33,7 +33,7 @@ class WatchdogTest : public testing::Test {
   WatchdogTest() {
     SetLogSink("text", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_))
         .IgnoreError();
-    worker_.Start([] {});
+    worker_.Start();
     Watchdog::Options options;
     options.late_after = kLate;
     watchdog_ = std::make_unique<Watchdog>(&worker_, options);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -21,6 +20,8 @@
 #include "proto/steady_time.h"
 #include "server/memory/heap_meter.h"
 #include "server/session/session.h"
+#include "server/waits/call_trap.h"
+#include "server/waits/no_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -80,8 +81,9 @@ Worker::~Worker() {
   close(epoll_fd_);
 }
 
-void Worker::Start(std::function<void()> tick) {
-  thread_ = std::thread([this, tick = std::move(tick)] { Loop(tick); });
+void Worker::Start() {
+  if (options_.trap_calls) PrepareCallTrap();
+  thread_ = std::thread([this] { Loop(); });
 }
 
 void Worker::Stop() {
@@ -90,6 +92,8 @@ void Worker::Stop() {
   Wake();
   thread_.join();
   RunPosted();  // whoever waits in Run must not wait for ever
+  aside_.Finish();
+  RunPosted();  // what that has posted
   sessions_.Clear();
   ready_.clear();
   in_use_.clear();
@@ -118,9 +122,16 @@ void Worker::PostAbout(const Session* about, std::function<void()> fn) {
   Enqueue(about, std::move(fn));
 }
 
+void Worker::PostBeside(std::function<void(const Session*)> fn) {
+  // No session: it is nobody's turn that holds this back.
+  static const char nobody = 0;
+  PostAbout(reinterpret_cast<const Session*>(&nobody),
+            [this, fn = std::move(fn)] { fn(serving_); });
+}
+
 void Worker::Enqueue(const Session* about, std::function<void()> fn) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     posted_.push_back({about, std::move(fn)});
     if (about != nullptr) waits_.store(true, std::memory_order_relaxed);
   }
@@ -140,16 +151,16 @@ void Worker::RunAbout(const Session* about, const std::function<void()>& fn) {
 }
 
 void Worker::Await(const Session* about, const std::function<void()>& fn) {
-  std::mutex mutex;
-  std::condition_variable done;
+  RankedMutex mutex(LockRank::kAside);
+  RankedCondition done;
   bool finished = false;
   Enqueue(about, [&] {
     fn();
-    std::lock_guard<std::mutex> lock(mutex);
+    RankedLock lock(mutex);
     finished = true;
     done.notify_one();
   });
-  std::unique_lock<std::mutex> lock(mutex);
+  RankedLock lock(mutex);
   done.wait(lock, [&] { return finished; });
 }
 
@@ -200,7 +211,7 @@ void Worker::RunTurn(Session* session, const Session::Slice& slice) {
 void Worker::RunPosted() {
   std::vector<Posted> posted;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     posted.swap(posted_);
     has_posted_.store(false, std::memory_order_relaxed);
     waits_.store(false, std::memory_order_relaxed);
@@ -212,12 +223,16 @@ void Worker::RunPosted() {
 // Inside a kernel of serving_, whose executor stands where it stands: whatever
 // is done here leaves that session alone, and what counts for it as well.
 void Worker::Attend() {
-  if (!OnWorkerThread()) return;  // a thread of the kernel's
+  // A thread of the kernel's; or what is done here has to wait itself.
+  if (!OnWorkerThread() || attending_) return;
+  attending_ = true;
+  looks_.store(looks_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
   const HeapMeter::Elsewhere elsewhere;
   const int64_t nodes = NodesOfThread();
   std::vector<Posted> posted;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    RankedLock lock(mutex_);
     waits_.store(false, std::memory_order_relaxed);
     const auto first = std::stable_partition(
         posted_.begin(), posted_.end(), [this](const Posted& one) {
@@ -239,6 +254,11 @@ void Worker::Attend() {
   posted.clear();
   sessions_.LookAtIdle(/*all=*/true);
   SetNodesOfThread(nodes);
+  attending_ = false;
+}
+
+void Worker::LookAround() {
+  if (OnWorkerThread() && serving_ != nullptr) serving_->LookAround();
 }
 
 bool Worker::Poll() {
@@ -411,11 +431,21 @@ void Worker::Sleep() {
             at_most > std::chrono::nanoseconds::zero();
 }
 
-void Worker::Loop(const std::function<void()>& tick) {
+void Worker::Trap() {
+  const absl::Status trapped = TrapCalls();
+  if (!trapped.ok()) {
+    spdlog::warn("system calls of the worker are not checked: {}",
+                 std::string(trapped.message()));
+  }
+}
+
+void Worker::Loop() {
   thread_id_.store(std::this_thread::get_id());
   const auto tick_every = Nanoseconds(options_.tick);
   Clock::time_point next_tick = Clock::now() + tick_every;
   tid_.store(static_cast<pid_t>(syscall(SYS_gettid)));
+  const NoWait no_wait(&aside_);
+  if (options_.trap_calls) Trap();
   while (!stop_.load(std::memory_order_relaxed)) {
     turns_.store(turns_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
@@ -448,7 +478,6 @@ void Worker::Loop(const std::function<void()>& tick) {
       const SteadyTime seen = SteadyNow();
       sessions_.ForEachIdle([this](Session* session) { TakeUses(session); });
       Settle(seen);
-      tick();
       next_tick = Clock::now() + tick_every;
     }
   }

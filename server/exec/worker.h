@@ -5,7 +5,8 @@
 // of all sessions, a slice at a time, by weighted fair share of device time
 // (fair_share.h), so that a small interactive session never waits behind
 // somebody's long queue. With nothing to do it looks around
-// for tens of microseconds, then sleeps in epoll and uses no CPU.
+// for tens of microseconds, then sleeps in epoll and uses no CPU. It waits for
+// nothing else (server/waits/no_wait.h): WorkerAside has threads that do.
 // Thread-safety: Post, Run, Wake, Watch, Unwatch and Stop from any thread.
 #ifndef HOLDFAST_SERVER_EXEC_WORKER_H_
 #define HOLDFAST_SERVER_EXEC_WORKER_H_
@@ -17,7 +18,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -27,7 +27,9 @@
 #include "server/exec/active_sessions.h"
 #include "server/exec/device_time.h"
 #include "server/exec/fair_share.h"
+#include "server/exec/worker_aside.h"
 #include "server/session/session.h"
+#include "server/waits/ranked_mutex.h"
 
 namespace holdfast {
 
@@ -35,6 +37,7 @@ class Worker : private Attendant {
  public:
   struct Options {
     absl::Duration spin = absl::Microseconds(50);  // before sleeping
+    // At least so often it settles accounts, and shows that it is there.
     absl::Duration tick = absl::Seconds(1);
     // One turn of a session; it also ends when something is posted.
     int slice_commands = 4096;
@@ -53,12 +56,14 @@ class Worker : private Attendant {
     // hears an idle session's doorbell.
     absl::Duration idle_after = absl::Milliseconds(10);
     absl::Duration listen_every = absl::Microseconds(100);
+    // Ends the process where the worker makes a system call that may wait
+    // (server/waits/call_trap.h).
+    bool trap_calls = false;
   };
   explicit Worker(Options options);
   ~Worker();  // stops
 
-  // Starts the thread. `tick` runs on it about once a second.
-  void Start(std::function<void()> tick);
+  void Start();
   void Stop();
 
   // Sessions to serve. Remove: the worker drops its reference. Worker thread.
@@ -76,6 +81,9 @@ class Worker : private Attendant {
   // Called on the worker inside `about`'s own turn, it is done after that: `fn`
   // owns what it uses. Without a thread both run directly.
   void RunAbout(const Session* about, const std::function<void()>& fn);
+  // The same for what concerns everybody but the session whose op runs just
+  // then, which `fn` is told (null: none) and must leave alone.
+  void PostBeside(std::function<void(const Session* serving)> fn);
 
   // Ends a sleep: some armed connection has a batch.
   void Wake();
@@ -91,6 +99,9 @@ class Worker : private Attendant {
   // millisecond or so, and there is at least one in a tick, but where a kernel
   // takes longer.
   uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  // The next time that a kernel looks (StopSignal::Look), it is counted here.
+  void AskForLook() { waits_.store(true, std::memory_order_relaxed); }
+  uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
   // The number of the session whose turn it is; 0: none's.
   uint64_t session() const { return turn_of_.load(std::memory_order_relaxed); }
   // The kernel's thread number; 0: it does not run.
@@ -110,7 +121,11 @@ class Worker : private Attendant {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void Loop(const std::function<void()>& tick);
+  void Loop();
+  void Trap();
+  // While it waits for an Aside, inside an op: others are served as inside a
+  // kernel.
+  void LookAround();
   void RunPosted();
   void Attend() override;
   void Enqueue(const Session* about, std::function<void()> fn);
@@ -143,7 +158,7 @@ class Worker : private Attendant {
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> has_posted_{false};
-  std::mutex mutex_;
+  RankedMutex mutex_{LockRank::kWorker};
   struct Posted {
     const Session* about;  // null: not inside anybody's turn
     std::function<void()> run;
@@ -152,7 +167,8 @@ class Worker : private Attendant {
   ActiveSessions sessions_;     // worker thread
   FairShare share_;             // worker thread
   // Whose turn it is; null between turns. Worker thread.
-  const Session* serving_ = nullptr;
+  Session* serving_ = nullptr;
+  bool attending_ = false;
   // What follows is the worker thread's.
   std::vector<Session*> ready_;   // with work at the last look
   std::vector<Session*> in_use_;  // those, and others whose devices have work
@@ -171,10 +187,11 @@ class Worker : private Attendant {
   Clock::time_point busy_until_;  // something was done, or a bell rang
   bool napped_ = false;           // and nothing has happened since
   std::atomic<std::thread::id> thread_id_{};
-  std::atomic<uint64_t> turns_{0};
+  std::atomic<uint64_t> turns_{0}, looks_{0};
   // See turn(): odd while one is under way. The worker writes them.
   std::atomic<uint64_t> turn_number_{0}, turn_of_{0};
   std::atomic<pid_t> tid_{0};
+  WorkerAside aside_{[this] { LookAround(); }};
 };
 
 }  // namespace holdfast

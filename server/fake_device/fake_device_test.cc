@@ -235,7 +235,7 @@ TEST(LostDeviceTest, NoSessionIsOpened) {
   device.BreakOn("cosh", nullptr);
   Worker worker({});
   SessionRegistry registry(&device, &worker, {});
-  worker.Start([] {});
+  worker.Start();
   v1::HelloRequest request;
   request.set_min_version(kMinProtocolVersion);
   request.set_max_version(kProtocolVersion);

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/memory/heap_meter.h"
+#include "server/waits/no_wait.h"
+#include "spdlog/pattern_formatter.h"
 
 namespace holdfast {
 namespace {
@@ -28,7 +31,31 @@ bool Ready(int fd) {
 
 }  // namespace
 
-bool DescriptorSink::Write(const spdlog::memory_buf_t& line) {
+DescriptorSink::DescriptorSink(int fd)
+    : fd_(fd),
+      formatter_(std::make_unique<spdlog::pattern_formatter>()),
+      thread_([this] { Loop(); }) {}
+
+DescriptorSink::~DescriptorSink() {
+  {
+    RankedLock lock(lines_mutex_);
+    end_ = true;
+  }
+  waiting_.notify_one();
+  thread_.join();
+}
+
+void DescriptorSink::set_pattern(const std::string& pattern) {
+  set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern));
+}
+
+void DescriptorSink::set_formatter(
+    std::unique_ptr<spdlog::formatter> formatter) {
+  RankedLock lock(lines_mutex_);
+  formatter_ = std::move(formatter);
+}
+
+bool DescriptorSink::Write(const std::string& line) {
   size_t done = 0;
   while (done < line.size() && Ready(fd_)) {
     if (torn_ && write(fd_, "\n", 1) != 1) return false;
@@ -44,23 +71,59 @@ bool DescriptorSink::Write(const spdlog::memory_buf_t& line) {
   return done == line.size();
 }
 
-void DescriptorSink::sink_it_(const spdlog::details::log_msg& msg) {
-  if (lost_ > 0) {
-    const std::string text =
-        absl::StrCat("the log was not read, or not written, in time: ", lost_,
-                     lost_ == 1 ? " line is lost" : " lines are lost");
-    spdlog::details::log_msg told("holdfastd", spdlog::level::warn, text);
+void DescriptorSink::log(const spdlog::details::log_msg& msg) {
+  const HeapMeter::Elsewhere elsewhere;  // another thread frees the line
+  {
+    RankedLock lock(lines_mutex_);
     spdlog::memory_buf_t line;
-    formatter_->format(told, line);
-    if (!Write(line)) {
+    formatter_->format(msg, line);
+    if (bytes_ + line.size() > kMostBytes) {
       ++lost_;
-      return;
+    } else {
+      lines_.emplace_back(line.data(), line.size());
+      bytes_ += line.size();
     }
-    lost_ = 0;
   }
-  spdlog::memory_buf_t line;
-  formatter_->format(msg, line);
-  if (!Write(line)) ++lost_;
+  waiting_.notify_one();
+}
+
+void DescriptorSink::flush() {
+  MayWait("writing the log");
+  RankedLock writer(writer_mutex_);
+  while (true) {
+    std::string line;
+    uint64_t lost = 0;
+    {
+      RankedLock lock(lines_mutex_);
+      if (lines_.empty()) return;
+      line = std::move(lines_.front());
+      lines_.pop_front();
+      bytes_ -= line.size();
+      lost = std::exchange(lost_, 0);
+      if (lost > 0) {
+        const std::string text = absl::StrCat(
+            "the log was not read, or not written, in time: ", lost,
+            lost == 1 ? " line is lost" : " lines are lost");
+        spdlog::memory_buf_t told;
+        formatter_->format({"holdfastd", spdlog::level::warn, text}, told);
+        line.insert(0, told.data(), told.size());
+      }
+    }
+    if (Write(line)) continue;
+    RankedLock lock(lines_mutex_);
+    lost_ += lost + 1;
+  }
+}
+
+void DescriptorSink::Loop() {
+  RankedLock lock(lines_mutex_);
+  while (true) {
+    waiting_.wait(lock, [this] { return end_ || !lines_.empty(); });
+    if (lines_.empty()) return;
+    lock.unlock();
+    flush();
+    lock.lock();
+  }
 }
 
 }  // namespace holdfast

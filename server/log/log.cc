@@ -188,7 +188,7 @@ absl::Status SetUpLog(const LogOptions& options) {
   absl::Status status = SetLogSink(options.format, std::move(sink));
   if (!status.ok()) return status;
   spdlog::set_level(level);
-  spdlog::flush_on(spdlog::level::info);
+  spdlog::flush_on(spdlog::level::critical);
   // It writes a line to stderr for each text of a client that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   return absl::OkStatus();
@@ -197,6 +197,8 @@ absl::Status SetUpLog(const LogOptions& options) {
 absl::Status ReopenLog() {
   return g_file == nullptr ? absl::OkStatus() : g_file->Reopen();
 }
+
+void FlushLog() { spdlog::default_logger()->flush(); }
 
 absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink) {
   if (format != "text" && format != "json") {

@@ -34,6 +34,9 @@ absl::Status SetUpLog(const LogOptions& options);
 // (logrotate). On an error the former file stays. OK where there is none.
 absl::Status ReopenLog();
 
+// Returns when all lines until now are written: before the process ends.
+void FlushLog();
+
 // Formats as `format` says, in the place of what SetUpLog set; for tests.
 absl::Status SetLogSink(const std::string& format, spdlog::sink_ptr sink);
 

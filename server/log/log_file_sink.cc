@@ -35,7 +35,7 @@ absl::Status LogFileSink::Reopen() {
                      "file is written to. Got '",
                      path_, "': ", strerror(errno), "."));
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  RankedLock lock(writer_mutex_);
   close(fd_);
   fd_ = fresh;
   return absl::OkStatus();

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The log's file, which can be opened anew after logrotate has moved it.
-// Thread-safety: any thread (spdlog's base_sink locks).
+// Thread-safety: any thread (DescriptorSink's lock).
 #ifndef HOLDFAST_SERVER_LOG_LOG_FILE_SINK_H_
 #define HOLDFAST_SERVER_LOG_LOG_FILE_SINK_H_
 
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"

@@ -3,11 +3,15 @@
 #include "server/memory/caching_allocator.h"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/limits/room_for_others.h"
+#include "server/memory/heap_meter.h"
 #include "server/memory/memory_ledger.h"
+#include "server/waits/no_wait.h"
 
 namespace holdfast {
 namespace {
@@ -48,14 +52,16 @@ CachingAllocator::CachingAllocator(std::unique_ptr<DeviceMemory> memory,
 
 CachingAllocator::~CachingAllocator() {
   if (account_ != nullptr) account_->Remove(this);
+  std::vector<Idle> all;
   for (auto& [id, record] : segments_) {
     for (MemoryBlock* block = record.first; block != nullptr;) {
       MemoryBlock* next = block->next;
       delete block;
       block = next;
     }
-    ReturnSegment(record.segment);
+    all.push_back({memory_, account_, record.segment});
   }
+  GiveBack(std::move(all));
 }
 
 absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
@@ -68,41 +74,80 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Allocate(size_t bytes,
   return TryAllocate(bytes, stream, &refused);
 }
 
-absl::StatusOr<MemorySegment> CachingAllocator::TakeSegment(size_t bytes,
-                                                            bool* refused) {
-  if (account_ != nullptr) {
-    if (absl::Status status = account_->Reserve(bytes); !status.ok()) {
+absl::StatusOr<MemorySegment> CachingAllocator::TakeSegmentOf(
+    DeviceMemory* memory, MemoryAccount* account, size_t bytes, bool* refused) {
+  if (account != nullptr) {
+    if (absl::Status status = account->Reserve(bytes); !status.ok()) {
       *refused = true;
       return status;
     }
   }
-  absl::StatusOr<MemorySegment> segment = memory_->AllocateSegment(bytes);
-  if (account_ == nullptr) return segment;
+  absl::StatusOr<MemorySegment> segment = memory->AllocateSegment(bytes);
+  if (account == nullptr) return segment;
   if (!segment.ok()) {
-    account_->Return(bytes);
+    account->Return(bytes);
     return segment;
   }
   absl::Status status;
   if (segment->bytes > bytes) {
     // The device rounds up: what it took is what counts.
-    status = account_->Reserve(segment->bytes - bytes);
+    status = account->Reserve(segment->bytes - bytes);
     if (status.ok()) bytes = segment->bytes;
   }
   if (status.ok() && segment->fd >= 0) {
-    status = TakeDescriptors(account_->user(), 1);
+    status = TakeDescriptors(account->user(), 1);
   }
   if (status.ok()) return segment;
-  memory_->FreeSegment(*segment);
-  account_->Return(bytes);
+  memory->FreeSegment(*segment);
+  account->Return(bytes);
   *refused = true;
   return status;
 }
 
-void CachingAllocator::ReturnSegment(const MemorySegment& segment) {
-  memory_->FreeSegment(segment);
-  if (account_ == nullptr) return;
-  account_->Return(segment.bytes);
-  if (segment.fd >= 0) DescriptorShares().Return(account_->user());
+absl::StatusOr<MemorySegment> CachingAllocator::TakeSegment(size_t bytes,
+                                                            bool* refused) {
+  Aside* const aside = NoWait::aside();
+  if (aside == nullptr || !memory_->any_thread()) {
+    const NoWait lifted(nullptr);
+    return TakeSegmentOf(memory_.get(), account_.get(), bytes, refused);
+  }
+  // Gigabytes take seconds: others are answered meanwhile.
+  absl::StatusOr<MemorySegment> segment = absl::InternalError("not taken");
+  const auto take = [&] {
+    aside->Run([&] {
+      segment = TakeSegmentOf(memory_.get(), account_.get(), bytes, refused);
+    });
+  };
+  {
+    const HeapMeter::Elsewhere elsewhere;  // the other thread's heap
+    take();
+    if (!segment.ok()) {
+      // What was given back may be on its way still.
+      aside->Finish();
+      *refused = false;
+      take();
+    }
+    if (segment.ok()) return segment;
+  }
+  return absl::Status(segment.status().code(), segment.status().message());
+}
+
+void CachingAllocator::GiveBack(std::vector<Idle> idle) {
+  Aside* const aside = NoWait::aside();
+  for (Idle& one : idle) {
+    auto give = [one] {
+      one.memory->FreeSegment(one.segment);
+      if (one.account == nullptr) return;
+      one.account->Return(one.segment.bytes);
+      if (one.segment.fd >= 0) DescriptorShares().Return(one.account->user());
+    };
+    if (aside != nullptr && one.memory->any_thread()) {
+      aside->Post(std::move(give));
+    } else {
+      const NoWait lifted(nullptr);
+      give();
+    }
+  }
 }
 
 absl::StatusOr<MemoryBlock*> CachingAllocator::TryAllocate(size_t bytes,
@@ -203,7 +248,9 @@ absl::StatusOr<MemoryBlock*> CachingAllocator::Grow(size_t rounded,
     if (!segment.ok()) return segment.status();
   }
   if (absl::Status clear = memory_->Clear(*segment, stream); !clear.ok()) {
-    ReturnSegment(*segment);
+    lock->unlock();
+    GiveBack({{memory_, account_, *segment}});
+    lock->lock();
     return clear;
   }
   auto* block = new MemoryBlock;
@@ -242,7 +289,7 @@ bool CachingAllocator::IsSmallSegment(uint64_t id) const {
 }
 
 void CachingAllocator::UseOnStream(MemoryBlock* block, StreamId stream) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   if (stream == block->stream) return;
   auto& streams = block->other_streams;
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
@@ -251,7 +298,7 @@ void CachingAllocator::UseOnStream(MemoryBlock* block, StreamId stream) {
 }
 
 void CachingAllocator::Free(MemoryBlock* block) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   block->in_use = false;
   in_use_ -= block->bytes;
   if (!block->other_streams.empty()) {
@@ -332,9 +379,8 @@ void CachingAllocator::CollectDeferred(bool wait) {
   deferred_ = std::move(still);
 }
 
-size_t CachingAllocator::FreeIdleSegments(Lock* lock) {
-  size_t freed = 0;
-  std::vector<MemorySegment> idle_segments;
+std::vector<CachingAllocator::Idle> CachingAllocator::DetachIdle() {
+  std::vector<Idle> idle_segments;
   for (auto it = segments_.begin(); it != segments_.end();) {
     MemoryBlock* block = it->second.first;
     const MemorySegment& segment = it->second.segment;
@@ -347,13 +393,19 @@ size_t CachingAllocator::FreeIdleSegments(Lock* lock) {
     }
     pools_[{block->stream, IsSmallSegment(segment.id)}].erase(block);
     delete block;
-    freed += segment.bytes;
     segment_bytes_ -= segment.bytes;
-    idle_segments.push_back(segment);
+    idle_segments.push_back({memory_, account_, segment});
     it = segments_.erase(it);
   }
+  return idle_segments;
+}
+
+size_t CachingAllocator::FreeIdleSegments(Lock* lock) {
+  std::vector<Idle> idle = DetachIdle();
+  size_t freed = 0;
+  for (const Idle& one : idle) freed += one.segment.bytes;
   lock->unlock();
-  for (const MemorySegment& segment : idle_segments) ReturnSegment(segment);
+  GiveBack(std::move(idle));
   lock->lock();
   return freed;
 }
@@ -365,8 +417,15 @@ size_t CachingAllocator::ReleaseCached() {
   return FreeIdleSegments(&lock);
 }
 
+std::vector<CachingAllocator::Idle> CachingAllocator::TakeIdle() {
+  Lock lock(mutex_);
+  EmptyBins();
+  CollectDeferred(/*wait=*/true);
+  return DetachIdle();
+}
+
 absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   const auto it = segments_.find(id);
   if (it == segments_.end()) {
     return absl::NotFoundError(absl::StrCat("no memory segment ", id));
@@ -375,7 +434,7 @@ absl::StatusOr<MemorySegment> CachingAllocator::FindSegment(uint64_t id) const {
 }
 
 absl::StatusOr<std::string> CachingAllocator::Export(uint64_t segment) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   const auto it = segments_.find(segment);
   if (it == segments_.end()) {
     return absl::NotFoundError(absl::StrCat("no memory segment ", segment));
@@ -389,13 +448,13 @@ absl::StatusOr<std::string> CachingAllocator::Export(uint64_t segment) {
 }
 
 void CachingAllocator::ResetPeak() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   peak_in_use_ = in_use_;
   peak_segment_bytes_ = segment_bytes_;
 }
 
 MemoryStats CachingAllocator::stats() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   MemoryStats stats;
   stats.in_use = in_use_;
   stats.cached = segment_bytes_ - in_use_;
@@ -407,7 +466,7 @@ MemoryStats CachingAllocator::stats() const {
 }
 
 std::vector<SegmentListing> CachingAllocator::List() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   std::vector<SegmentListing> all;
   all.reserve(segments_.size());
   for (const auto& [id, record] : segments_) {

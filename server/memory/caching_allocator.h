@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,6 +31,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "kernels/device_memory.h"
+#include "server/waits/ranked_mutex.h"
 
 namespace holdfast {
 
@@ -113,6 +113,19 @@ class CachingAllocator {
   // bytes given back. Waits for deferred blocks.
   size_t ReleaseCached();
 
+  // A segment that is nobody's any more, still on its account.
+  struct Idle {
+    std::shared_ptr<DeviceMemory> memory;
+    std::shared_ptr<MemoryAccount> account;
+    MemorySegment segment;
+  };
+  // The same segments, for the caller to give back: that may take long, and the
+  // caller has locks.
+  std::vector<Idle> TakeIdle();
+  // Gives them to the device. For a thread that must not wait (NoWait) another
+  // does it later; TakeSegment knows.
+  static void GiveBack(std::vector<Idle> idle);
+
   absl::StatusOr<MemorySegment> FindSegment(uint64_t id) const;
   // The handle of a segment (DeviceMemory::Export), which from now on is given
   // back with the allocator alone: others may look at it.
@@ -163,10 +176,15 @@ class CachingAllocator {
                                            bool* refused);
   // A segment of the device, on the account.
   absl::StatusOr<MemorySegment> TakeSegment(size_t bytes, bool* refused);
-  void ReturnSegment(const MemorySegment& segment);
+  // The same, by a thread that may wait.
+  static absl::StatusOr<MemorySegment> TakeSegmentOf(DeviceMemory* memory,
+                                                     MemoryAccount* account,
+                                                     size_t bytes,
+                                                     bool* refused);
+  std::vector<Idle> DetachIdle();  // REQUIRES: mutex_ held
   MemoryBlock* TakeFromPool(size_t rounded, StreamId stream);
   // The rest of Allocate's way, with `lock` held but for calls of the device.
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = RankedLock;
   absl::StatusOr<MemoryBlock*> Grow(size_t rounded, StreamId stream,
                                     bool* refused, Lock* lock);
   absl::StatusOr<MemorySegment> TakeWithin(size_t bytes, bool* refused,
@@ -175,13 +193,13 @@ class CachingAllocator {
   void ReturnToPool(MemoryBlock* block);
   void EmptyBins();
   void CollectDeferred(bool wait);
-  // Gives them back without the lock; returns their bytes.
+  // Gives idle ones back without the lock; returns their bytes.
   size_t FreeIdleSegments(Lock* lock);
   absl::Status OutOfMemory(size_t asked, const absl::Status& cause) const;
   bool IsSmallSegment(uint64_t id) const;
 
-  mutable std::mutex mutex_;
-  std::unique_ptr<DeviceMemory> memory_;
+  mutable RankedMutex mutex_{LockRank::kAllocator};
+  const std::shared_ptr<DeviceMemory> memory_;
   std::atomic<size_t> limit_bytes_;
   const StreamId home_;
   int place_ = 0;

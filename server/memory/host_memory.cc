@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/waits/no_wait.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -22,6 +23,10 @@
 
 namespace holdfast {
 namespace {
+
+// The system maps and frees one piece at a time with a lock that every thread
+// of ours wants that takes or gives back memory.
+constexpr size_t kPiece = size_t{16} << 20;
 
 absl::Status SystemRefused(const char* call, int error) {
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -70,10 +75,8 @@ size_t AvailableBytes() {
 }
 
 // Takes and maps all pages, so that no kernel faults for each, nor fails for
-// want of one. In pieces: the system maps one at a time with a lock that every
-// thread of ours wants that takes or gives back memory. False: errno says why.
+// want of one. False: errno says why.
 bool Populate(char* base, size_t bytes) {
-  constexpr size_t kPiece = size_t{16} << 20;
   constexpr size_t kPage = 4096;
   for (size_t at = 0; at < bytes; at += kPiece) {
     const size_t size = std::min(kPiece, bytes - at);
@@ -91,6 +94,7 @@ bool Populate(char* base, size_t bytes) {
 }  // namespace
 
 absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
+  MayWait("taking memory of the system");
   const size_t available = AvailableBytes();
   if (bytes + kHeadroomBytes > available) {
     return absl::ResourceExhaustedError(
@@ -132,9 +136,15 @@ absl::StatusOr<MemorySegment> HostMemory::AllocateSegment(size_t bytes) {
 }
 
 void HostMemory::FreeSegment(const MemorySegment& segment) {
-  if (segment.fd >= 0) {
-    fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-              static_cast<off_t>(segment.bytes));
+  MayWait("giving memory back to the system");
+  for (size_t at = 0; at < segment.bytes; at += kPiece) {
+    const size_t size = std::min(kPiece, segment.bytes - at);
+    if (segment.fd >= 0) {
+      fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(at), static_cast<off_t>(size));
+    } else {
+      madvise(static_cast<char*>(segment.base) + at, size, MADV_DONTNEED);
+    }
   }
   munmap(segment.base, segment.bytes);
   if (segment.fd >= 0) close(segment.fd);

@@ -29,6 +29,7 @@ class HostMemory final : public DeviceMemory {
 
   absl::StatusOr<MemorySegment> AllocateSegment(size_t bytes) override;
   void FreeSegment(const MemorySegment& segment) override;
+  bool any_thread() const override { return true; }
 
   // The CPU device is synchronous: every point has passed.
   uint64_t RecordPoint(StreamId) override { return 0; }

@@ -3,12 +3,15 @@
 #include "server/memory/memory_ledger.h"
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/memory/caching_allocator.h"
 #include "server/memory/heap_meter.h"
+#include "server/waits/no_wait.h"
 
 namespace holdfast {
 namespace {
@@ -26,7 +29,7 @@ MemoryAccount::MemoryAccount(std::shared_ptr<MemoryLedger> ledger,
     : ledger_(std::move(ledger)), user_(std::move(user)) {}
 
 MemoryAccount::~MemoryAccount() {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   const auto found = ledger_->accounts_.find(user_);
   // A successor of the same name may be there already.
   if (found != ledger_->accounts_.end() && found->second.expired()) {
@@ -35,7 +38,7 @@ MemoryAccount::~MemoryAccount() {
 }
 
 absl::Status MemoryAccount::Reserve(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   absl::Status status = ledger_->Check(*this, bytes);
   if (!status.ok()) return status;
   reserved_.fetch_add(bytes);
@@ -44,35 +47,35 @@ absl::Status MemoryAccount::Reserve(uint64_t bytes) {
 }
 
 void MemoryAccount::Take(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   reserved_.fetch_add(bytes);
   ledger_->reserved_ += bytes;
 }
 
 void MemoryAccount::Return(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   reserved_.fetch_sub(bytes);
   ledger_->reserved_ -= bytes;
 }
 
 absl::Status MemoryAccount::CheckRoom(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   return ledger_->Check(*this, bytes);
 }
 
 void MemoryAccount::SetLimits(uint64_t hard, uint64_t share) {
-  std::lock_guard<std::mutex> lock(ledger_->mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->mutex_);
   hard_ = hard;
   share_ = share;
 }
 
 void MemoryAccount::Add(CachingAllocator* allocator) {
-  std::lock_guard<std::mutex> lock(ledger_->allocators_mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->allocators_mutex_);
   allocators_.push_back(allocator);
 }
 
 void MemoryAccount::Remove(CachingAllocator* allocator) {
-  std::lock_guard<std::mutex> lock(ledger_->allocators_mutex_);
+  std::lock_guard<RankedMutex> lock(ledger_->allocators_mutex_);
   allocators_.erase(
       std::remove(allocators_.begin(), allocators_.end(), allocator),
       allocators_.end());
@@ -112,7 +115,7 @@ std::shared_ptr<MemoryAccount> MemoryLedger::Account(const std::string& user) {
   auto made = std::make_shared<MemoryAccount>(shared_from_this(), user);
   std::shared_ptr<MemoryAccount> known;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<RankedMutex> lock(mutex_);
     std::weak_ptr<MemoryAccount>& entry = accounts_[user];
     known = entry.lock();
     if (known == nullptr) {
@@ -125,7 +128,7 @@ std::shared_ptr<MemoryAccount> MemoryLedger::Account(const std::string& user) {
 
 std::vector<std::shared_ptr<MemoryAccount>> MemoryLedger::Accounts() {
   std::vector<std::shared_ptr<MemoryAccount>> all;
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   for (const auto& [user, account] : accounts_) {
     if (auto living = account.lock()) all.push_back(std::move(living));
   }
@@ -133,17 +136,17 @@ std::vector<std::shared_ptr<MemoryAccount>> MemoryLedger::Accounts() {
 }
 
 uint64_t MemoryLedger::capacity() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   return capacity_;
 }
 
 void MemoryLedger::set_capacity(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   capacity_ = bytes;
 }
 
 uint64_t MemoryLedger::reserved() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<RankedMutex> lock(mutex_);
   return reserved_;
 }
 
@@ -152,7 +155,7 @@ void MemoryLedger::Reclaim(MemoryAccount* needy, uint64_t bytes) {
   std::vector<std::shared_ptr<MemoryAccount>> order = Accounts();
   // The needy user's own first, then those who have most above their share.
   const auto rank = [&](const std::shared_ptr<MemoryAccount>& account) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<RankedMutex> lock(mutex_);
     const uint64_t own = account->reserved_.load();
     const uint64_t above = own - std::min(own, account->share_);
     return account.get() == needy ? UINT64_MAX : above;
@@ -163,19 +166,25 @@ void MemoryLedger::Reclaim(MemoryAccount* needy, uint64_t bytes) {
     return a.first != b.first ? a.first > b.first
                               : a.second->user() < b.second->user();
   });
-  std::lock_guard<std::mutex> alive(allocators_mutex_);
   for (const auto& [above, account] : ranked) {
     if (account.get() != needy) {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<RankedMutex> lock(mutex_);
       if (Check(*needy, bytes).ok()) return;
       // Nobody else's memory helps against the user's own limit.
       if (needy->hard_ != 0 && needy->reserved_.load() + bytes > needy->hard_) {
         return;
       }
     }
-    for (CachingAllocator* allocator : account->allocators_) {
-      allocator->ReleaseCached();
+    std::vector<CachingAllocator::Idle> idle;
+    {
+      std::lock_guard<RankedMutex> alive(allocators_mutex_);
+      for (CachingAllocator* allocator : account->allocators_) {
+        std::vector<CachingAllocator::Idle> its = allocator->TakeIdle();
+        std::move(its.begin(), its.end(), std::back_inserter(idle));
+      }
     }
+    CachingAllocator::GiveBack(std::move(idle));
+    if (NoWait::active()) NoWait::aside()->Finish();
   }
 }
 

@@ -15,12 +15,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/waits/ranked_mutex.h"
 
 namespace holdfast {
 
@@ -89,13 +89,14 @@ class MemoryLedger : public std::enable_shared_from_this<MemoryLedger> {
   friend class MemoryAccount;
   absl::Status Check(const MemoryAccount& account, uint64_t bytes) const;
 
-  std::mutex mutex_;  // guards what follows, and the accounts' limits
+  // Guards what follows, and the accounts' limits.
+  RankedMutex mutex_{LockRank::kLedger};
   uint64_t capacity_;
   uint64_t reserved_ = 0;
   std::map<std::string, std::weak_ptr<MemoryAccount>> accounts_;
-  // Held while allocators of others are called, so that none dies meanwhile.
-  // Taken before any allocator's lock, never after.
-  std::mutex allocators_mutex_;
+  // Held while allocators of others are asked for what they only keep, so that
+  // none dies meanwhile; what they say is given back without it.
+  RankedMutex allocators_mutex_{LockRank::kAllocators};
 };
 
 // Memory outside allocators that is on an account, until the charge ends.

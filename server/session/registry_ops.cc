@@ -39,7 +39,7 @@ absl::Status CheckOp(const Session& session, absl::Duration lasted, bool hurry,
 
 }  // namespace
 
-void SessionRegistry::LookAtTurn(const WorkerWatch::Turn& turn) {
+void SessionRegistry::LookAtTurn(const Worker::Turn& turn) {
   std::shared_ptr<Session> session;
   for (const std::shared_ptr<Session>& one : Sessions()) {
     if (one->options().id == turn.session) session = one;

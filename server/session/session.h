@@ -153,7 +153,6 @@ class Session : public std::enable_shared_from_this<Session>,
   // When the latest command ran, or a client connected.
   SteadyTime last_active() const;
   // The daemon served nobody for that long until now: it is no idle time.
-  // Worker thread.
   void Excuse(absl::Duration held_up, SteadyTime now);
 
   // ---- worker thread
@@ -169,6 +168,8 @@ class Session : public std::enable_shared_from_this<Session>,
     Attendant* attendant = nullptr;            // has its turn inside kernels
   };
   void RunSome(const Slice& slice);
+  // What a kernel does between its grains, while its op waits for memory.
+  void LookAround() { executor_->stop()->Look(); }
   bool HasWork();
   // Has work, and the device is not too far behind for it (Slice::lead). Cheap.
   bool Runnable(absl::Duration lead);

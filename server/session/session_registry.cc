@@ -18,6 +18,7 @@
 #include "server/exec/worker.h"
 #include "server/log/log.h"
 #include "server/session/session.h"
+#include "server/waits/no_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace holdfast {
@@ -412,15 +413,25 @@ void SessionRegistry::End(const std::shared_ptr<Session>& session,
   Finish(session, reason);
 }
 
+void SessionRegistry::EndLater(const std::shared_ptr<Session>& session,
+                               const absl::Status& reason) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!Strike(session, reason)) return;
+  }
+  Finish(session, reason, [] {});
+}
+
 void SessionRegistry::EndIfOver(const std::shared_ptr<Session>& session,
-                                SteadyTime now, const absl::Status& reason) {
+                                SteadyTime now, const absl::Status& reason,
+                                std::function<void()> later) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // Decided and done under one lock: nobody can come back in between.
     if (!session->life()->Tick(now) && !session->ended()) return;
     if (!Strike(session, reason)) return;
   }
-  Finish(session, reason);
+  Finish(session, reason, std::move(later));
 }
 
 void SessionRegistry::Finish(const std::shared_ptr<Session>& session,
@@ -438,10 +449,16 @@ void SessionRegistry::Finish(const std::shared_ptr<Session>& session,
     EndChildren(*session);
   };
   if (later == nullptr) return worker_->RunAbout(session.get(), end);
-  worker_->PostAbout(session.get(), [end, later = std::move(later)] {
-    end();
-    later();
-  });
+  worker_->PostAbout(
+      session.get(), [this, session, end, later = std::move(later)] {
+        end();
+        Aside* const aside = NoWait::aside();
+        if (aside == nullptr) return later();
+        // Not before its memory is given back, which is another thread's.
+        aside->Post([worker = worker_, session, later] {
+          worker->PostAbout(session.get(), [session, later] { later(); });
+        });
+      });
 }
 
 void SessionRegistry::Forget(const Session& session) {
@@ -460,40 +477,68 @@ void SessionRegistry::NoteTick(SteadyTime now) {
   }
 }
 
-absl::Status SessionRegistry::CheckStill(Session* session, SteadyTime now) {
+absl::Status SessionRegistry::CheckIdle(Session* session, SteadyTime now) {
   const std::string& user = session->options().user;
   const double idle = user_limits_.Of(user).idle_seconds();
-  if (idle > 0 && now - session->last_active() > absl::Seconds(idle) &&
-      !session->HasWork() &&
-      session->life()->state() != SessionLife::State::kAwaited) {
-    return absl::AbortedError(
-        absl::StrCat("[limits] a session of ", user, " may be idle for ", idle,
-                     " s and then ends. Keep what is to stay with save(), or "
-                     "ask an admin for more (holdfast limits)"));
+  if (idle <= 0 || now - session->last_active() <= absl::Seconds(idle) ||
+      session->HasWork() ||
+      session->life()->state() == SessionLife::State::kAwaited) {
+    return absl::OkStatus();
   }
-  absl::Status status = trust_->CheckStill(user, session->credential());
+  return absl::AbortedError(
+      absl::StrCat("[limits] a session of ", user, " may be idle for ", idle,
+                   " s and then ends. Keep what is to stay with save(), or "
+                   "ask an admin for more (holdfast limits)"));
+}
+
+absl::Status SessionRegistry::CheckStill(const Session& session) {
+  const std::string& user = session.options().user;
+  absl::Status status = trust_->CheckStill(user, session.credential());
   // Nobody uses a session without a connection: with another token its user
   // may come back to it.
-  if (!status.ok() && !session->connected() && trust_->HasToken(user)) {
+  if (!status.ok() && !session.connected() && trust_->HasToken(user)) {
     return absl::OkStatus();
   }
   return status;
 }
 
 void SessionRegistry::ExpireSessions(SteadyTime now) {
-  NoteTick(now);
   if (absl::Status status = trust_->Reload(/*force=*/false); !status.ok()) {
     spdlog::error("{} The former tokens stay.", std::string(status.message()));
   }
+  // The worker does not even look: nobody who wants to come back can, and no
+  // time passes for sessions (NoteTick).
+  if (ticking_.load()) return;
+  NoteTick(now);
   const absl::Status gone = absl::DeadlineExceededError(
       "[session] nobody came back before the grace period was over");
+  const auto later = [] {};  // waits for nothing
   for (const std::shared_ptr<Session>& session : Sessions()) {
-    absl::Status status = CheckStill(session.get(), now);
-    if (!status.ok() && !session->ended()) End(session, std::move(status));
-    EndIfOver(session, now, gone);
+    const absl::Status status = CheckStill(*session);
+    if (!status.ok() && !session->ended()) {
+      EndLater(session, status);
+    }
+    EndIfOver(session, now, gone, later);
+  }
+  ticking_.store(true);
+  worker_->PostBeside(
+      [this, now](const Session* serving) { TickBeside(serving, now); });
+  // Changes what commands change: between two turns.
+  if (sweeping_.exchange(true)) return;
+  worker_->Post([this] {
+    names_->Sweep();
+    sweeping_.store(false);
+  });
+}
+
+void SessionRegistry::TickBeside(const Session* serving, SteadyTime now) {
+  for (const std::shared_ptr<Session>& session : Sessions()) {
+    if (session.get() == serving) continue;  // it is not idle
+    const absl::Status status = CheckIdle(session.get(), now);
+    if (!status.ok() && !session->ended()) End(session, status);
     session->NoteQueue();
   }
-  names_->Sweep();
+  ticking_.store(false);
 }
 
 void SessionRegistry::Shutdown() {

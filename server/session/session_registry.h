@@ -26,7 +26,7 @@
 #include "proto/holdfast.pb.h"
 #include "proto/steady_time.h"
 #include "server/exec/kept_tensors.h"
-#include "server/exec/worker_watch.h"
+#include "server/exec/worker.h"
 #include "server/limits/user_limits.h"
 #include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
@@ -40,7 +40,6 @@ namespace holdfast {
 class Device;
 class PublishedTensors;
 class SharedStorages;
-class Worker;
 struct UserShare;
 
 // Where sessions are kept that survive the daemon (server/state).
@@ -158,15 +157,16 @@ class SessionRegistry {
   Worker* worker() { return worker_; }
 
   // Stops an op that takes longer than its user may, or that nobody waits for.
-  // For a WorkerWatch.
-  void LookAtTurn(const WorkerWatch::Turn& turn);
+  // For a Watchdog, about a turn that lasts.
+  void LookAtTurn(const Worker::Turn& turn);
   // The daemon is to end, and will save sessions with a name if `saves`: what
   // they have sent is done as far as it takes no op of more than a second.
   // Others' ops stop.
   void HurryOps(bool saves);
 
   // Ends sessions whose grace period is over, or whose user may no longer be
-  // here. Called by the worker about once a second.
+  // here; reads tokens again that have changed. Called about once a second by a
+  // thread that may wait for files; it waits for no op.
   void ExpireSessions(SteadyTime now);
 
   // ---- kept_sessions.cc: sessions that go to the disk and come from there
@@ -244,9 +244,13 @@ class SessionRegistry {
   void Finish(const std::shared_ptr<Session>& session,
               const absl::Status& reason,
               std::function<void()> later = nullptr);
+  // As End, and waits for nothing.
+  void EndLater(const std::shared_ptr<Session>& session,
+                const absl::Status& reason);
   // Ends the session if its time is over.
   void EndIfOver(const std::shared_ptr<Session>& session, SteadyTime now,
-                 const absl::Status& reason);
+                 const absl::Status& reason,
+                 std::function<void()> later = nullptr);
   void Forget(const Session& session);
   void TellProperties(v1::StatsReply* reply) const;
   void ListGpus(v1::HelloReply* reply) const;
@@ -259,8 +263,13 @@ class SessionRegistry {
                                       const std::string& user);
   std::shared_ptr<Session> Find(const std::string& token,
                                 const User& user) const;
-  // OK while the session may go on. Worker thread.
-  absl::Status CheckStill(Session* session, SteadyTime now);
+  // OK while its user may be here.
+  absl::Status CheckStill(const Session& session);
+  // OK while it is not idle for too long. Worker thread.
+  absl::Status CheckIdle(Session* session, SteadyTime now);
+  // The part of a tick that wants the worker, which has sessions other than
+  // `serving`.
+  void TickBeside(const Session* serving, SteadyTime now);
   // Lets no session pay for a time in which the worker was held up.
   void NoteTick(SteadyTime now);
   // OK when the user may open another session. `worker`: one of a worker
@@ -286,6 +295,8 @@ class SessionRegistry {
   UserLimits user_limits_;
   const SteadyTime started_;
   std::atomic<int64_t> last_tick_us_;
+  std::atomic<bool> ticking_{false};   // a tick waits for the worker
+  std::atomic<bool> sweeping_{false};  // names are to be looked at
   std::atomic<bool> hurry_{false};
   // The op that LookAtTurn saw last; of the watch's thread.
   struct SeenOp {

@@ -71,7 +71,7 @@ class SessionRegistryTest : public testing::Test {
     request.mutable_limits()->set_idle_seconds(seconds);
     ASSERT_TRUE(registry_.SetLimits(request).ok());
   }
-  // As the worker does it, once a second.
+  // As a Ticker does it, once a second.
   void Tick(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       now_ += absl::Seconds(1);

@@ -17,6 +17,7 @@
 #include "proto/limits.h"
 #include "server/exec/worker.h"
 #include "server/session/session.h"
+#include "server/waits/no_wait.h"
 
 namespace holdfast {
 namespace {
@@ -90,6 +91,17 @@ ShmConnection::~ShmConnection() {
   }
   if (worker_ != nullptr) worker_->Unwatch(channel_.server_bell.get());
   Close(absl::OkStatus());
+  Aside* const aside = NoWait::aside();
+  if (aside == nullptr) return;
+  // Megabytes of mappings, and descriptors that may be the last of their kind.
+  struct Rest {
+    MemoryCharge rings;  // for as long as the channel
+    ShmChannel channel;
+    std::shared_ptr<const UniqueFd> control;
+  };
+  auto rest = std::make_shared<Rest>(
+      Rest{std::move(rings_), std::move(channel_), std::move(control_)});
+  aside->Post([rest = std::move(rest)]() mutable { rest.reset(); });
 }
 
 absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {

@@ -92,7 +92,7 @@ class ShmConnection final : public Connection {
   RingReader reader_;
   RingWriter writer_;
   Worker* const worker_;
-  const std::shared_ptr<const UniqueFd> control_;
+  std::shared_ptr<const UniqueFd> control_;
   const std::shared_ptr<ConnectionLife> life_;
 
   MemoryCharge rings_;

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,11 +21,14 @@
 #include "kernels/device.h"
 #include "proto/steady_time.h"
 #include "server/exec/cpu_device.h"
+#include "server/exec/ticker.h"
 #include "server/exec/worker.h"
+#include "server/log/log.h"
 #include "server/session/session_registry.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/local_server.h"
 #include "server/transport/shm_connection.h"
+#include "server/waits/no_wait.h"
 
 namespace holdfast {
 
@@ -33,14 +37,20 @@ class TestDaemon {
   explicit TestDaemon(ServerLimits limits = Limits(),
                       std::shared_ptr<Authenticator> trust = nullptr)
       : device_(NewCpuDevice(1)),
-        worker_({}),
+        worker_(WorkerOptions()),
         registry_(device_.get(), &worker_, limits, std::move(trust)) {
+    // Of the daemon's own kind: it keeps no thread that must not wait.
+    static const absl::Status log = SetUpLog({});
+    if (!log.ok()) abort();
     char folder[] = "/tmp/holdfast_test_XXXXXX";
     if (mkdtemp(folder) == nullptr) abort();
     folder_ = folder;
-    worker_.Start([this] { registry_.ExpireSessions(SteadyNow()); });
+    worker_.Start();
+    ticker_.emplace(absl::Seconds(1),
+                    [this] { registry_.ExpireSessions(SteadyNow()); });
   }
   ~TestDaemon() {
+    ticker_.reset();
     registry_.Shutdown();
     if (grpc_ != nullptr) grpc_->Stop(absl::Milliseconds(100));
     if (local_ != nullptr) local_->Stop();
@@ -75,12 +85,19 @@ class TestDaemon {
   int sessions() { return registry_.Stats().sessions_size(); }
 
  private:
+  static Worker::Options WorkerOptions() {
+    Worker::Options options;
+    options.trap_calls = ChecksWaits();
+    return options;
+  }
+
   std::string folder_;
   std::unique_ptr<Device> device_;
   Worker worker_;
   SessionRegistry registry_;
   std::unique_ptr<LocalServer> local_;
   std::unique_ptr<GrpcServer> grpc_;
+  std::optional<Ticker> ticker_;
 };
 
 // True as soon as `condition` is; false after `at_most`.

@@ -113,6 +113,35 @@ def test_an_op_ends_when_its_time_is_over(start):
     daemon.stop()
 
 
+def test_what_is_due_is_done_beside_it(start, transport):
+    """A grace period ends, and a token is taken back, while an op runs for minutes."""
+    daemon = start()
+    address = daemon.address(transport)
+    leaver = start_client(
+        "import holdfast, os\n"
+        "s = holdfast.connect(grace=1, session='gone')\n"
+        "holdfast.ones(3).sum().item()\n"
+        "print('there', flush=True)\n"
+        "os._exit(0)",
+        address,
+    )
+    assert leaver.stdout.readline().strip() == "there"
+    client = run_long(daemon, transport)
+    try:
+        assert leaver.wait(60) == 0
+
+        def names():
+            return [s.get("name", "") for s in daemon.stats()["sessions"]]
+
+        wait_until(lambda: "gone" not in names(), "the grace period is over")
+        assert len(names()) >= 1  # the long op's, which still runs
+        assert client.poll() is None
+    finally:
+        client.kill()
+        client.wait(60)
+    daemon.stop()
+
+
 def test_by_estimate(start, transport):
     daemon = start("op_seconds: 1")
     with holdfast.connect(daemon.address(transport)):

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Holdfast Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// NoWait: this thread serves everybody, and so must wait for nothing. What may
+// wait (files, mappings, memory that the system clears) says so with MayWait;
+// such a thread hands it to its Aside, whose threads may wait.
+// Checked where ChecksWaits(): the process ends with a stack where a thread
+// waits that must not. Thread-safety: scopes are their thread's own.
+#ifndef HOLDFAST_SERVER_WAITS_NO_WAIT_H_
+#define HOLDFAST_SERVER_WAITS_NO_WAIT_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/base/optimization.h"
+
+namespace holdfast {
+
+// Whether waits are checked: the environment has HOLDFAST_CHECK_WAITS=1, as in
+// all of our tests. Never changes.
+namespace waits {
+extern const bool checked;
+}
+inline bool ChecksWaits() { return ABSL_PREDICT_FALSE(waits::checked); }
+
+// Does for one thread what that must not do itself.
+class Aside {
+ public:
+  virtual ~Aside() = default;
+  // Returns when another thread has done it. The caller may serve others
+  // meanwhile, so it holds no lock.
+  virtual void Run(const std::function<void()>& call) = 0;
+  // Another thread does it later, in the order of posts. Must not throw.
+  virtual void Post(std::function<void()> call) = 0;
+  // Returns when what was posted is done; the caller as in Run.
+  virtual void Finish() = 0;
+};
+
+class NoWait {
+ public:
+  // `aside` must outlive the scope. Null: inside, the thread may wait after
+  // all, as it must for a device whose driver wants its own thread.
+  explicit NoWait(Aside* aside);
+  ~NoWait();
+  NoWait(const NoWait&) = delete;
+  NoWait& operator=(const NoWait&) = delete;
+
+  // This thread's; null where it may wait.
+  static Aside* aside() { return aside_; }
+  static bool active() { return aside_ != nullptr; }
+
+ private:
+  static inline thread_local Aside* aside_ = nullptr;
+  Aside* const outer_;
+};
+
+namespace waits {
+void CheckWait(const char* what);
+// Writes the text and the caller's stack to stderr, and ends the process.
+[[noreturn]] void Abort(const std::string& text);
+}  // namespace waits
+
+// What follows may take long: "fsync". Where waits are checked, this is not
+// inside a NoWait, and the thread holds no lock that a NoWait may want
+// (ranked_mutex.h).
+inline void MayWait(const char* what) {
+  if (ChecksWaits()) waits::CheckWait(what);
+}
+
+}  // namespace holdfast
+
+#endif  // HOLDFAST_SERVER_WAITS_NO_WAIT_H_
