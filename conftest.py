@@ -10,11 +10,15 @@ device than the CPU: "cuda", or "fake" (server/fake_device).
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
-# Daemons end, with a stack, where a thread waits that must not (server/waits/).
-os.environ.setdefault("HOLDFAST_CHECK_WAITS", "1")
+# Daemons tell of threads that wait and must not (server/waits/).
+os.environ.setdefault("HOLDFAST_CHECK_WAITS", "report")
+WAITS = Path(tempfile.gettempdir(), f"holdfast_waits_{os.getpid()}")
+os.environ["HOLDFAST_WAITS_FILE"] = str(WAITS)
 
 # Ctrl-C is tested, and a shell that starts us in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -82,3 +86,18 @@ def torch(module_session):
     holdfast.manual_seed(0)
     yield holdfast
     assert holdfast.is_grad_enabled(), "the test left grad mode off"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    if WAITS.exists() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not WAITS.exists():
+        return
+    terminalreporter.section("the daemon waited where it must not", red=True)
+    for line in sorted(set(WAITS.read_text().splitlines())):
+        terminalreporter.line(line)
+    WAITS.unlink()

@@ -15,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "server/exec/worker.h"
+#include "server/waits/wait_reports.h"
 
 namespace holdfast {
 namespace {
@@ -38,6 +39,9 @@ class CallTrapTest : public testing::Test {
  protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (!ChecksWaits()) {
+      GTEST_SKIP() << "HOLDFAST_CHECK_WAITS is not set";
+    }
     const std::string why = Trapped([] {});
     if (!why.empty()) GTEST_SKIP() << why;
   }
@@ -61,6 +65,17 @@ TEST_F(CallTrapTest, WhatReturnsAtOnceIsLetThrough) {
     if (errno != EINVAL) full = 0;
   });
   EXPECT_EQ(wrote, 8);
+  // Sockets are read, set and closed.
+  int other[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, other), 0);
+  int refused = 0;
+  Trapped([&] {
+    char byte;
+    refused = recv(other[0], &byte, 1, 0) < 0 ? errno : 0;
+    close(other[0]);
+  });
+  EXPECT_EQ(refused, EAGAIN);
+  close(other[1]);
   EXPECT_EQ(sent, 8);
   EXPECT_EQ(full, -1);
 }
@@ -86,6 +101,30 @@ TEST_F(CallTrapTest, MemoryIsTakenInPieces) {
   EXPECT_EQ(Trapped([&] { munmap(much, 1 << 20); }), "");
 }
 
+// A page of the file, at its second: all six arguments arrive.
+char SecondPage() {
+  const int fd = memfd_create("file", 0);
+  if (pwrite(fd, "x", 1, 4096) != 1) return 0;
+  char found = 0;
+  Trapped([&] {
+    void* const page = mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd, 4096);
+    if (page != MAP_FAILED) found = *static_cast<char*>(page);
+  });
+  return found;
+}
+
+TEST_F(CallTrapTest, WhatIsOnlyReportedIsDone) {
+  setenv("HOLDFAST_CHECK_WAITS", "report", 1);  // read by the child
+  EXPECT_EXIT(
+      {
+        const char found = SecondPage();
+        sleep(1);  // the other thread tells
+        _exit(found);
+      },
+      testing::ExitedWithCode('x'), "may wait: mmap.*stack.*Trapped");
+  setenv("HOLDFAST_CHECK_WAITS", "abort", 1);
+}
+
 void Wait() { usleep(5000); }
 
 TEST_F(CallTrapTest, TheWorkerIsTrappedWithItsStack) {
@@ -97,7 +136,7 @@ TEST_F(CallTrapTest, TheWorkerIsTrappedWithItsStack) {
         worker.Start();
         worker.Run([] { Wait(); });
       },
-      "clock_nanosleep.*\n.*stack.*RunPosted");
+      "clock_nanosleep.*stack.*RunPosted");
 }
 
 // 40 MiB of heap are unmapped by free: another thread does it.

@@ -4,24 +4,16 @@
 // NoWait: this thread serves everybody, and so must wait for nothing. What may
 // wait (files, mappings, memory that the system clears) says so with MayWait;
 // such a thread hands it to its Aside, whose threads may wait.
-// Checked where ChecksWaits(): the process ends with a stack where a thread
-// waits that must not. Thread-safety: scopes are their thread's own.
+// Checked where ChecksWaits(): a thread that waits and must not is told with
+// its stack (wait_reports.h). Thread-safety: scopes are their thread's own.
 #ifndef HOLDFAST_SERVER_WAITS_NO_WAIT_H_
 #define HOLDFAST_SERVER_WAITS_NO_WAIT_H_
 
 #include <functional>
-#include <string>
 
-#include "absl/base/optimization.h"
+#include "server/waits/wait_reports.h"
 
 namespace holdfast {
-
-// Whether waits are checked: the environment has HOLDFAST_CHECK_WAITS=1, as in
-// all of our tests. Never changes.
-namespace waits {
-extern const bool checked;
-}
-inline bool ChecksWaits() { return ABSL_PREDICT_FALSE(waits::checked); }
 
 // Does for one thread what that must not do itself.
 class Aside {
@@ -50,14 +42,14 @@ class NoWait {
   static bool active() { return aside_ != nullptr; }
 
  private:
-  static inline thread_local Aside* aside_ = nullptr;
+  // Hidden: device plugins have a copy of their own.
+  [[gnu::visibility("hidden")]] static inline thread_local Aside* aside_ =
+      nullptr;
   Aside* const outer_;
 };
 
 namespace waits {
 void CheckWait(const char* what);
-// Writes the text and the caller's stack to stderr, and ends the process.
-[[noreturn]] void Abort(const std::string& text);
 }  // namespace waits
 
 // What follows may take long: "fsync". Where waits are checked, this is not

@@ -32,17 +32,17 @@ thread_local int num_held = 0;
 
 void NoteLock(const void* mutex, LockRank rank) {
   if (NoWait::active() && Row(rank).waits) {
-    Abort(absl::StrCat("a thread that must not wait took the lock '",
-                       Row(rank).name, "', which is held across waits"));
+    Report(absl::StrCat("a thread that must not wait took the lock '",
+                        Row(rank).name, "', which is held across waits"));
   }
   for (int i = 0; i < num_held; ++i) {
     if (held[i].rank < rank) continue;
-    Abort(absl::StrCat("the lock '", Row(rank).name,
-                       "' was taken by a thread that has '",
-                       Row(held[i].rank).name,
-                       "'; their order is in server/waits/ranked_mutex.h"));
+    Report(absl::StrCat("the lock '", Row(rank).name,
+                        "' was taken by a thread that has '",
+                        Row(held[i].rank).name,
+                        "'; their order is in server/waits/ranked_mutex.h"));
   }
-  if (num_held == kMost) Abort("a thread holds too many locks");
+  if (num_held == kMost) return Report("a thread holds too many locks");
   held[num_held++] = {mutex, rank};
 }
 
@@ -56,12 +56,12 @@ void NoteUnlock(const void* mutex) {
 }
 
 void CheckCondition(const void* mutex) {
-  if (NoWait::active()) Abort("a thread that must not wait waits for another");
+  if (NoWait::active()) Report("a thread that must not wait waits for another");
   for (int i = 0; i < num_held; ++i) {
     if (held[i].mutex == mutex || Row(held[i].rank).waits) continue;
-    Abort(absl::StrCat("a thread waits for another with the lock '",
-                       Row(held[i].rank).name,
-                       "', which one that must not wait may want"));
+    Report(absl::StrCat("a thread waits for another with the lock '",
+                        Row(held[i].rank).name,
+                        "', which one that must not wait may want"));
   }
 }
 

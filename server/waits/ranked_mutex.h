@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RankedMutex: std::mutex with a place in the one order in which the server's
-// threads take locks. Where waits are checked (no_wait.h), the process ends
-// with a stack when a thread takes a lock whose rank is not above all that it
-// holds, or when one that must not wait takes a lock that is held across waits.
+// threads take locks. Where waits are checked (wait_reports.h), it is told
+// when a thread takes a lock whose rank is not above all that it holds, or when
+// one that must not wait takes a lock that is held across waits.
 // Else it costs what std::mutex does.
 //
 // std::mutex, not absl::Mutex: the system's Abseil is not built for
