@@ -121,7 +121,7 @@ TEST_F(CallTrapTest, WhatIsOnlyReportedIsDone) {
         sleep(1);  // the other thread tells
         _exit(found);
       },
-      testing::ExitedWithCode('x'), "may wait: mmap.*stack.*Trapped");
+      testing::ExitedWithCode('x'), "may wait: mmap.*stack.*mmap");
   setenv("HOLDFAST_CHECK_WAITS", "abort", 1);
 }
 
