@@ -24,6 +24,7 @@
 #include "ops/op_schema.h"
 #include "server/exec/thread_choice.h"
 #include "server/memory/host_memory.h"
+#include "server/waits/no_wait.h"
 
 namespace holdfast {
 namespace {
@@ -61,14 +62,21 @@ class CpuKernelContext final : public KernelContext {
   // daemon's own, on nobody's account.
   void Reset() {
     constexpr size_t kKeepBytes = size_t{128} << 20;
-    if (charge_ != nullptr) charge_->Clear();
     refusal_ = absl::OkStatus();
     size_t kept = 0;
+    std::vector<Chunk> surplus;
     for (auto it = chunks_.begin(); it != chunks_.end();) {
       it->used = false;
       kept += it->bytes;
-      it = kept > kKeepBytes ? chunks_.erase(it) : it + 1;
+      if (kept <= kKeepBytes) {
+        ++it;
+      } else {
+        surplus.push_back(std::move(*it));
+        it = chunks_.erase(it);
+      }
     }
+    if (!surplus.empty()) GiveBack(&surplus);
+    if (charge_ != nullptr) charge_->Clear();
   }
   bool used() const { return !chunks_.empty() || !refusal_.ok(); }
   // A kernel's status; where scratch memory was refused, whose limit it was.
@@ -101,6 +109,17 @@ class CpuKernelContext final : public KernelContext {
     size_t bytes;
     bool used;
   };
+
+  // The system takes some 0.1 s for a GiB, in which others are looked after.
+  static void GiveBack(std::vector<Chunk>* surplus) {
+    Aside* const aside = NoWait::aside();
+    if (aside != nullptr) {
+      aside->Run([surplus] { surplus->clear(); });
+    } else {
+      surplus->clear();
+    }
+  }
+
   std::vector<Chunk> chunks_;
   const std::unique_ptr<ScratchCharge> charge_;  // null: nobody counts
   absl::Status refusal_;                         // what it was told

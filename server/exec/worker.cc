@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/base/internal/cycleclock.h"
 #include "absl/container/flat_hash_map.h"
 #include "autograd/tape.h"
 #include "ops/check.h"
@@ -64,6 +66,14 @@ void Pause() {
 #endif
 }
 
+// What libraries do once, at their first use, and wait for. The first use is
+// here, before the worker serves anybody.
+void MakeFirstUses() {
+  tzset();  // a file, for the first line of the log
+  // Files, or a sleep that measures: Abseil's mutexes, where two threads meet.
+  static_cast<void>(absl::base_internal::CycleClock::Frequency());
+}
+
 }  // namespace
 
 Worker::Worker(Options options)
@@ -82,6 +92,7 @@ Worker::~Worker() {
 }
 
 void Worker::Start() {
+  MakeFirstUses();
   if (options_.trap_calls) PrepareCallTrap();
   thread_ = std::thread([this] { Loop(); });
 }
