@@ -36,11 +36,12 @@ print((x[:3] + torch.tensor(a)[:3]).sum().item(), x.numpy().sum(), flush=True)
 
 def interrupt(client):
     """The program is back before gRPC finds that the connection is dead, in ten
-    seconds."""
+    seconds: at once, but where gRPC looks at its old connection every five seconds
+    only (kFirstPause in grpc_connection.cc), as it sometimes does on a busy machine."""
     begin = time.monotonic()
     client.send_signal(signal.SIGINT)
     assert client.stdout.readline() == "back\n"
-    assert time.monotonic() - begin < 4.5
+    assert time.monotonic() - begin < 9
 
 
 @pytest.mark.parametrize("wait", WAITS)
