@@ -6,7 +6,7 @@ daemon's, composites, and variants that write what those return."""
 
 import torch
 
-from holdfast_torch import _torch, composites, kernels_forward, schemas  # noqa: F401
+from holdfast_torch import _torch, composites, kernels, schemas  # noqa: F401
 
 # Operators whose row would mean something else than PyTorch's.
 NOT_ROWS = {"std", "var", "norm", "pow.Scalar", "to", "copy", "detach", "clone"}

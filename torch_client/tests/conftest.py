@@ -8,6 +8,8 @@ import os
 import time
 
 import holdfast_torch
+import op_cases
+import op_report
 import pytest
 
 
@@ -32,3 +34,16 @@ def device(request, tmp_path_factory):
     session.close()
     daemon.terminate()
     daemon.wait()
+
+
+@pytest.fixture(scope="session")
+def op_runners():
+    """op_cases' processes for OpInfo's samples, one for each transport."""
+    runners = op_cases.Runners()
+    yield runners
+    runners.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    for line in op_report.lines(terminalreporter.stats):
+        terminalreporter.write_line(line)

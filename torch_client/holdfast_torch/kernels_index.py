@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Elements at indices, read and written."""
+
+import holdfast as hf
+import torch
+from holdfast import _C
+
+from holdfast_torch.composites import declare, declare_holdfast as composite
+
+_ops = _C.ops
+
+
+def _key(indices):
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _where_it_is(tensor, indices):
+    """Index tensors on the tensor's device: PyTorch lets those of the CPU index."""
+    return [
+        None if i is None else i.to(tensor.device, non_blocking=True) for i in indices
+    ]
+
+
+@declare("index.Tensor", "_unsafe_index.Tensor")
+def index(self, indices):
+    return _index(self, _where_it_is(self, indices))
+
+
+@composite()
+def _index(self, indices):
+    return self[_key(indices)]
+
+
+@declare("_index_put_impl_", "index_put_")
+def index_put_(self, indices, values, accumulate=False, unsafe=False):
+    if values.dtype != self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype} for the destination and {values.dtype} for the source."
+        )
+    values = values.to(self.device)
+    return self.copy_(_index_put(self, _where_it_is(self, indices), values, accumulate))
+
+
+@composite()
+def _index_put(self, indices, values, accumulate):
+    if accumulate:
+        positions = _positions(self, indices)
+        return self.index_put(positions, values, accumulate=True)
+    result = self.clone()
+    result[_key(indices)] = values
+    return result
+
+
+def _positions(self, indices):
+    """Index tensors for every dimension, broadcast as indices are: where some are not
+    given, or are masks, positions of the elements that they choose."""
+    count = hf.arange(self.numel()).reshape(tuple(self.shape))
+    chosen = count[_key(indices)]
+    found, rest = [], chosen
+    for size in reversed(self.shape):
+        found.append(hf.remainder(rest, max(size, 1)))
+        rest = hf.floor_divide(rest, max(size, 1))
+    return tuple(reversed(found))
+
+
+@declare("index_fill_.int_Scalar", "index_fill_.int_Tensor")
+def index_fill_(self, dim, index, value):
+    return self.copy_(_index_fill(self, dim, index, value))
+
+
+@composite()
+def _index_fill(self, dim, index, value):
+    if isinstance(value, hf.Tensor):
+        value = value.item()
+    return self.index_fill(dim, index, value)
+
+
+@declare("masked_scatter_")
+def masked_scatter_(self, mask, source):
+    return self.copy_(_masked_scatter(self, mask, source))
+
+
+@composite()
+def _masked_scatter(self, mask, source):
+    return self.masked_scatter(mask, source)
+
+
+@declare("put_")
+def put_(self, index, source, accumulate=False):
+    return self.copy_(_put(self, index, source, accumulate))
+
+
+@composite()
+def _put(self, index, source, accumulate):
+    return hf.put(self, index, source, accumulate)
+
+
+@declare("masked_fill_.Scalar", "masked_fill_.Tensor")
+def masked_fill_(self, mask, value):
+    return self.copy_(torch.where(mask, value, self))
+
+
+@composite("embedding_dense_backward")
+def embedding_dense_backward(
+    grad_output, indices, num_weights, padding_idx, scale_grad_by_freq
+):
+    width = grad_output.shape[-1]
+    rows = grad_output.reshape(-1, width)
+    places = indices.reshape(-1)
+    if scale_grad_by_freq:
+        counts = hf.bincount(places, minlength=num_weights)
+        rows = rows / counts[places].to(rows.dtype).unsqueeze(1)
+    if padding_idx >= 0:
+        rows = rows * (places != padding_idx).to(rows.dtype).unsqueeze(1)
+    zeros = hf.zeros((num_weights, width), dtype=rows.dtype)
+    return _ops.index_add(zeros, 0, places, rows)
+
+
+@composite("embedding")
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    rows = _ops.index_select(weight, 0, indices.reshape(-1))
+    return rows.reshape(*indices.shape, *weight.shape[1:])
+
+
+@composite("masked_select")
+def masked_select(self, mask):
+    return hf.masked_select(self, mask)
+
+
+@composite("nonzero")
+def nonzero(self):
+    return _ops.nonzero(self)
+
+
+@composite("take")
+def take(self, index):
+    return hf.take(self, index)
+
+
+@composite("repeat_interleave.Tensor")
+def repeat_interleave(repeats, *, output_size=None):
+    places = hf.arange(repeats.shape[0])
+    return hf.repeat_interleave(places, repeats, output_size=output_size)
+
+
+@composite("index_add")
+def index_add(self, dim, index, source, *, alpha=1):
+    return hf.index_add(self, dim, index, source, alpha=alpha)
+
+
+@composite("scatter.reduce", "scatter.value_reduce")
+def scatter_reduced(self, dim, index, src, *, reduce):
+    return hf.scatter(self, dim, index, src, reduce=reduce)
+
+
+@composite("index_reduce")
+def index_reduce(self, dim, index, source, reduce, *, include_self=True):
+    return hf.index_reduce(self, dim, index, source, reduce, include_self=include_self)

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""One sample of PyTorch's OpInfo on device "holdfast" and on the CPU."""
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+# rtol, atol. PyTorch compares CUDA with the CPU at 1e-3 in every type
+# (test_ops.py, test_compare_cpu), and bfloat16 at its resolution.
+TOLERANCES = {
+    torch.float32: (1e-3, 1e-3),
+    torch.bfloat16: (1.6e-2, 1e-2),
+    torch.float64: (1e-5, 1e-6),
+    torch.complex64: (1e-3, 1e-3),
+    torch.complex128: (1e-5, 1e-6),
+}
+
+# Operators whose result is random, or whatever memory held: types and sizes are
+# compared, numbers are not.
+RANDOM = {
+    "bernoulli",
+    "cauchy",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "exponential",
+    "geometric",
+    "log_normal",
+    "multinomial",
+    "new_empty",
+    "new_empty_strided",
+    "nn.functional.alpha_dropout",
+    "nn.functional.dropout",
+    "nn.functional.dropout2d",
+    "nn.functional.dropout3d",
+    "nn.functional.feature_alpha_dropout",
+    "nn.functional.rrelu",
+    "normal",
+    "pca_lowrank",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "svd_lowrank",
+    "torch.ops.aten._safe_softmax.default",
+    "uniform",
+} - {"torch.ops.aten._safe_softmax.default"}
+
+
+def to_device(tensor, device="holdfast"):
+    """A copy of `tensor` there, with the same strides over a storage like its own."""
+    if tensor.layout is not torch.strided:
+        return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
+    there = tensor.detach()
+    if there.is_contiguous() or there.numel() == 0:
+        there = there.clone() if device == "cpu" else there.to(device)
+    else:
+        there = there.resolve_conj().resolve_neg()
+        size, stride = there.size(), there.stride()
+        last = sum((n - 1) * s for n, s in zip(size, stride))
+        whole = there.as_strided((last + 1,), (1,))
+        whole = whole.clone() if device == "cpu" else whole.to(device)
+        there = whole.as_strided(size, stride, 0)
+    return there.requires_grad_(tensor.requires_grad)
+
+
+def moved(value, device):
+    """Arguments for a call on `device`: tensors are copied, devices are replaced."""
+
+    def move(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return to_device(leaf, device)
+        if isinstance(leaf, torch.device) or leaf == "cpu" and isinstance(leaf, str):
+            return torch.device(device)
+        return leaf
+
+    return tree_map(move, value)
+
+
+class Call:
+    """A sample's call on one device."""
+
+    def __init__(self, op, sample, device):
+        self.device = device
+        self.op = op
+        self.arguments = moved((sample.input, list(sample.args), sample.kwargs), device)
+        self.process = sample.output_process_fn_grad
+
+    def __call__(self):
+        first, rest, named = self.arguments
+        return self.op(first, *rest, **named)
+
+    def leaves(self):
+        """The arguments that require gradients."""
+        return [
+            x
+            for x in tree_flatten(self.arguments)[0]
+            if isinstance(x, torch.Tensor) and x.requires_grad
+        ]
+
+
+def on_cpu(value):
+    return tree_map(
+        lambda x: x.detach().cpu() if isinstance(x, torch.Tensor) else x, value
+    )
+
+
+def same(found, expected, random=False):
+    """Raises AssertionError where results differ in type, size or number."""
+    ours, theirs = tree_flatten(found)[0], tree_flatten(expected)[0]
+    assert len(ours) == len(theirs), f"{len(ours)} results, not {len(theirs)}"
+    for one, other in zip(ours, theirs):
+        if not isinstance(other, torch.Tensor):
+            if isinstance(other, (torch.device, torch.Generator)):
+                continue
+            assert one == other or other != other, f"{one} is not {other}"
+            continue
+        assert one.dtype == other.dtype, f"{one.dtype} is not {other.dtype}"
+        assert one.shape == other.shape, f"{one.shape} is not {other.shape}"
+        if not random:
+            rtol, atol = TOLERANCES.get(other.dtype, (None, None))
+            torch.testing.assert_close(
+                one, other, rtol=rtol, atol=atol, equal_nan=True, check_stride=False
+            )
+
+
+def forward(op, sample):
+    """Whether the sample could be compared; the CPU refuses some."""
+    try:
+        expected = Call(op, sample, "cpu")
+        theirs = expected.process(expected())
+    except Exception:
+        return False
+    call = Call(op, sample, "holdfast")
+    ours = call.process(call())
+    check_device(ours, theirs)
+    same(on_cpu(ours), on_cpu(theirs), op.name in RANDOM)
+    return True
+
+
+def check_device(found, expected):
+    for one in tree_flatten(found)[0]:
+        if isinstance(one, torch.Tensor):
+            assert one.device.type == "holdfast", f"a result on {one.device}"
+
+
+def _outputs(call):
+    found = call.process(call())
+    return [
+        x
+        for x in tree_flatten(found)[0]
+        if isinstance(x, torch.Tensor) and x.requires_grad
+    ]
+
+
+def _random_like(tensor, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
+
+
+def _gradients(call, second):
+    """Gradients of the sample's leaves; of those, once more if `second`."""
+    leaves = call.leaves()
+    torch.manual_seed(0)
+    outputs = _outputs(call)
+    grads = [
+        _random_like(x, i).to(call.device).requires_grad_(second)
+        for i, x in enumerate(outputs)
+    ]
+    if not outputs:
+        return None
+    first = torch.autograd.grad(
+        outputs, leaves, grads, create_graph=second, allow_unused=True
+    )
+    if not second:
+        return first
+    depends = [x for x in first if x is not None and x.requires_grad]
+    if not depends:
+        return None
+    weights = [_random_like(x, 100 + i).to(call.device) for i, x in enumerate(depends)]
+    return torch.autograd.grad(depends, leaves + grads, weights, allow_unused=True)
+
+
+def gradients(op, sample, second=False):
+    """As forward(), of the gradients or of the gradients' gradients."""
+    try:
+        theirs = _gradients(Call(op, sample, "cpu"), second)
+    except Exception:
+        return False
+    if theirs is None or op.name in RANDOM:
+        return False
+    ours = _gradients(Call(op, sample, "holdfast"), second)
+    assert ours is not None, "no result requires gradients"
+    same(on_cpu(_filled(ours, theirs)), on_cpu(_filled(theirs, ours)))
+    return True
+
+
+def _filled(grads, others):
+    """None is as good as zeros."""
+    return [
+        torch.zeros_like(o, device="cpu") if g is None and o is not None else g
+        for g, o in zip(grads, others)
+    ]
+
+
+def refuses(op, error):
+    """Raises AssertionError unless the device refuses an ErrorInput as the CPU does."""
+    sample = error.sample_input
+    try:
+        Call(op, sample, "cpu")()
+    except error.error_type:
+        pass
+    except Exception:
+        return False
+    else:
+        return False
+    try:
+        on_cpu(Call(op, sample, "holdfast")())
+    except error.error_type:
+        return True
+    except Exception as other:
+        raise AssertionError(
+            f"{type(other).__name__} and not {_names(error.error_type)}: {other}"
+        ) from other
+    raise AssertionError(f"no {_names(error.error_type)}: {error.error_regex}")
+
+
+def _names(kinds):
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    return " or ".join(k.__name__ for k in kinds)

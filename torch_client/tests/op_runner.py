@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The Holdfast Authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs ops in a worker process against a daemon of its own, and starts both again
+after an op that ends or holds either."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Runner:
+    """transport: "shm" or "grpc"; timeout: seconds for an op, all its samples."""
+
+    def __init__(self, transport="shm", timeout=60):
+        self.transport = transport
+        self.timeout = timeout
+        self._directory = tempfile.TemporaryDirectory()
+        self._count = 0
+        self._daemon = self._worker = None
+
+    def __call__(self, kind, op, limit):
+        """{"samples": n, "error": text or None}."""
+        if self._worker is None:
+            self._start()
+        request = {"kind": kind, "op": op, "limit": limit}
+        self._worker.stdin.write(json.dumps(request).encode() + b"\n")
+        self._worker.stdin.flush()
+        report = self._report(self.timeout)
+        if self._daemon.poll() is not None:
+            report = {
+                "samples": 0,
+                "error": f"the daemon ended with {self._daemon.returncode}",
+            }
+        if report is None:
+            status = self._worker.poll()
+            text = "took too long" if status is None else f"ended with {status}"
+            report = {"samples": 0, "error": f"the program {text}"}
+        if self._daemon.poll() is not None or "the program" in str(report["error"]):
+            self.close()
+        return report
+
+    def _start(self):
+        self._count += 1
+        socket = os.path.join(self._directory.name, f"s{self._count}")
+        port = 20000 + (os.getpid() * 7 + self._count) % 10000
+        self._log = open(os.path.join(self._directory.name, "log"), "ab")
+        self._daemon = subprocess.Popen(
+            [
+                os.environ.get("HOLDFAST_DAEMON", "holdfastd"),
+                "--socket=" + socket,
+                f"--listen=127.0.0.1:{port}",
+            ],
+            stderr=self._log,
+        )
+        until = time.monotonic() + 30
+        while not os.path.exists(socket):
+            assert self._daemon.poll() is None, "the daemon did not start"
+            assert time.monotonic() < until, "the daemon opens no socket"
+            time.sleep(0.01)
+        shm = self.transport == "shm"
+        address = "unix:" + socket if shm else f"127.0.0.1:{port}"
+        read, write = os.pipe()
+        self._worker = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "op_worker.py"), str(write), address],
+            stdin=subprocess.PIPE,
+            stderr=self._log,
+            stdout=self._log,
+            pass_fds=(write,),
+        )
+        os.close(write)
+        self._reports = os.fdopen(read, "rb", 0)
+        assert self._report(120) == {"ready": True}, self.log()
+
+    def log(self):
+        with open(os.path.join(self._directory.name, "log")) as log:
+            return log.read()[-2000:]
+
+    def _report(self, timeout):
+        """The worker's next line; None if it ends, or after `timeout`."""
+        line, until = b"", time.monotonic() + timeout
+        while not line.endswith(b"\n"):
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self._reports], [], [], left)[0]:
+                return None
+            more = self._reports.readline()
+            if not more:
+                self._worker.wait(10)
+                return None
+            line += more
+        return json.loads(line)
+
+    def close(self):
+        for process in (self._worker, self._daemon):
+            if process is not None:
+                process.kill()
+                process.wait()
+        if self._worker is not None:
+            self._reports.close()
+            self._log.close()
+        self._worker = self._daemon = None
