@@ -15,6 +15,8 @@
 #include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
@@ -76,8 +78,8 @@ void CopyThere(const at::Tensor& to, HfTensor* from) {
   Api().release(output);
 }
 
-at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& to, bool) {
-  if (to.numel() == 0) return to;
+// The elements as they lie, whatever self and to make of them.
+void CopyElements(const at::Tensor& self, const at::Tensor& to) {
   if (IsOurs(self) && IsOurs(to)) {
     CopyThere(to, HandleOf(self));
   } else if (IsOurs(to)) {
@@ -93,7 +95,7 @@ at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& to, bool) {
       if (!memory->whole) {
         memory->whole = put;
         memory->dtype = to.scalar_type();
-        return to;
+        return;
       }
     }
     CopyThere(to, put.get());
@@ -109,6 +111,22 @@ at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& to, bool) {
       to.copy_(rows);
     }
   }
+}
+
+// PyTorch leaves lazy conjugates and negatives to this kernel.
+at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& to, bool) {
+  if (to.numel() == 0) return to;
+  if (!IsOurs(self) && (self.is_conj() || self.is_neg())) {
+    return CopyFrom(self.resolve_conj().resolve_neg(), to, false);
+  }
+  if (!IsOurs(to) && (to.is_conj() || to.is_neg())) {
+    at::Tensor plain = at::empty(to.sizes(), to.options());
+    to.copy_(CopyFrom(self, plain, false));
+    return to;
+  }
+  CopyElements(self, to);
+  if (self.is_conj() != to.is_conj()) to.conj_physical_();
+  if (self.is_neg() != to.is_neg()) to.neg_();
   return to;
 }
 
@@ -200,6 +218,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", SetStorage);
   m.impl("set_.source_Tensor", SetTensor);
   m.impl("set_", SetEmpty);
+  m.impl("view_as_real", at::native::view_as_real);
+  m.impl("view_as_complex", at::native::view_as_complex);
+}
+
+// Resolving the bits first would copy, which asks for this kernel again.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace

@@ -41,6 +41,15 @@ struct Slot {
   bool list = false;   // all further tensors
 };
 
+// PyTorch leaves lazy conjugates and negatives to products of matrices.
+void Resolve(IValue* value) {
+  if (!value->isTensor()) return;
+  const at::Tensor& tensor = value->toTensor();
+  if (tensor.defined() && (tensor.is_conj() || tensor.is_neg())) {
+    *value = tensor.resolve_conj().resolve_neg();
+  }
+}
+
 // What one call sends; on the stack.
 struct Call {
   c10::SmallVector<HfTensor*, 8> inputs;
@@ -82,6 +91,9 @@ class Row final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                   Stack* stack) {
     const size_t count = op.schema().arguments().size();
+    for (size_t i = plan_.inplace ? 1 : 0; i < count; ++i) {
+      Resolve(&(*stack)[stack->size() - count + i]);
+    }
     const c10::ArrayRef<IValue> arguments = torch::jit::last(*stack, count);
     Call call;
     if (!Ordinary(arguments) || !Fill(arguments, &call)) {

@@ -8,10 +8,11 @@ import functools
 
 import holdfast
 import torch
-from holdfast import aten as _aten
+from holdfast import _C, aten as _aten
 
 from holdfast_torch import _torch
 
+_ops = _C.ops
 _DTYPES = {
     getattr(torch, n): getattr(holdfast, n)
     for n in (
@@ -55,8 +56,10 @@ def declared(name):
 def to_holdfast(value):
     if isinstance(value, torch.Tensor):
         if value.device.type == "holdfast":
-            return _torch.to_holdfast(value.detach())
-        return holdfast.from_numpy(value.detach().numpy())
+            # Products of matrices get lazy conjugates and negatives.
+            plain = value.detach().resolve_conj().resolve_neg()
+            return _torch.to_holdfast(plain)
+        return holdfast.from_numpy(value.detach().resolve_conj().resolve_neg().numpy())
     if isinstance(value, torch.dtype):
         return _DTYPES[value]
     if isinstance(value, (list, tuple)):
@@ -105,6 +108,16 @@ def gradients(function, grads, *inputs):
         wanted = [x for x in leaves if x is not None]
         found = iter(holdfast.autograd.grad(outputs, wanted, grads, allow_unused=True))
     return tuple(None if x is None else next(found) for x in leaves)
+
+
+def in_float64(function, *tensors):
+    """function(*tensors); integers' in float64, which has all of them below 2**53, and
+    the results converted back. Of holdfast's tensors."""
+    dtype = tensors[0].dtype
+    if tensors[0].is_floating_point() or tensors[0].is_complex():
+        return function(*tensors)
+    wide = (None if t is None else _ops.to(t, holdfast.float64) for t in tensors)
+    return _ops.to(function(*wide), dtype)
 
 
 @functools.lru_cache(None)

@@ -25,6 +25,21 @@ def _slope(name, op=None, numbers=lambda: ()):
         return _ops.activation_backward(grad, x, kind, *(float(v) for v in values))
 
 
+@composite("threshold")
+def threshold(self, threshold, value):
+    if self.is_floating_point():
+        return _ops.threshold(self, float(threshold), float(value))
+    value = hf.full((), int(value), dtype=self.dtype)
+    return _ops.where(self > threshold, self, value)
+
+
+@composite("hardtanh")
+def hardtanh(self, min_val=-1, max_val=1):
+    if self.is_floating_point():
+        return _ops.hardtanh(self, float(min_val), float(max_val))
+    return hf.clamp(self, int(min_val), int(max_val))
+
+
 def _together(grad, x):
     if grad.dtype != x.dtype or tuple(grad.shape) != tuple(x.shape):
         grad, x = hf.broadcast_tensors(grad, x)

@@ -52,9 +52,24 @@ def angle(self):
     return hf.angle(self)
 
 
-@composite("conj_physical")
-def conj_physical(self):
+@composite("_conj_physical")
+def _conj_physical(self):
     return _ops.conj(self)
+
+
+@declare("conj_physical_")
+def conj_physical_(self):
+    # The elements as they lie: a lazily conjugated tensor's are not the ones it shows.
+    plain = self.conj() if self.is_conj() else self
+    plain.copy_(_conj_physical(plain))
+    return self
+
+
+@declare("conj_physical.out")
+def conj_physical_out(self, *, out):
+    if out.shape != self.shape:
+        out.resize_(self.shape)
+    return out.copy_(_conj_physical(self))
 
 
 @composite("mvlgamma")

@@ -159,3 +159,26 @@ def scatter_reduced(self, dim, index, src, *, reduce):
 @composite("index_reduce")
 def index_reduce(self, dim, index, source, reduce, *, include_self=True):
     return hf.index_reduce(self, dim, index, source, reduce, include_self=include_self)
+
+
+@declare("embedding_renorm_")
+def embedding_renorm_(self, indices, max_norm, norm_type):
+    with torch.no_grad():
+        places = indices.reshape(-1)
+        used = self.index_select(0, places)
+        norms = used.norm(norm_type, 1, True)
+        scale = torch.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        # A row used several times is written several times alike.
+        return self.index_copy_(0, places, (used * scale).to(self.dtype))
+
+
+@declare("unfold_backward")
+def unfold_backward(grad_in, input_sizes, dim, size, step):
+    if not input_sizes:  # a number is seen as one row of it
+        return grad_in.sum(-1) if size else grad_in.new_zeros(())
+    dim = dim % len(input_sizes)
+    count = input_sizes[dim]
+    places = torch.arange(count, device=grad_in.device).unfold(0, size, step)
+    grad = grad_in.movedim(-1, dim + 1).flatten(dim, dim + 1)
+    zeros = grad_in.new_zeros(input_sizes)
+    return zeros.index_add(dim, places.reshape(-1), grad)

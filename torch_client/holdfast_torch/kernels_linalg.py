@@ -16,6 +16,14 @@ def _none(like):
     return hf.empty((0,), dtype=like.dtype)
 
 
+def _determinant_factors(A):
+    """(LU, pivots) of the matrix that the gradients of determinants take them to be of:
+    the transposed one, where A is contiguous and real."""
+    turned = A.is_contiguous() and not A.is_complex()
+    LU, pivots = _linalg.lu_factor(A.mT if turned else A)
+    return _by_columns(LU), pivots
+
+
 def _by_columns(x):
     """x with its matrices column by column, as LAPACK leaves a factor."""
     return x.mT.contiguous().mT
@@ -40,7 +48,7 @@ def linalg_eig(self):
     return tuple(_linalg.eig(self))
 
 
-@composite("_linalg_eigvals", "linalg_eigvals")
+@composite("_linalg_eigvals")
 def _linalg_eigvals(self):
     return _linalg.eigvals(self)
 
@@ -59,14 +67,12 @@ def _linalg_solve_ex(A, B, *, left=True, check_errors=False):
 
 @composite("_linalg_det")
 def _linalg_det(A):
-    LU, pivots = _linalg.lu_factor(A)
-    return _linalg.det(A), _by_columns(LU), pivots
+    return (_linalg.det(A), *_determinant_factors(A))
 
 
 @composite("_linalg_slogdet")
 def _linalg_slogdet(A):
-    LU, pivots = _linalg.lu_factor(A)
-    return (*_linalg.slogdet(A), _by_columns(LU), pivots)
+    return (*_linalg.slogdet(A), *_determinant_factors(A))
 
 
 @composite("linalg_inv_ex")
@@ -163,6 +169,9 @@ def ormqr(self, input2, input3, left=True, transpose=False):
 
 @composite("linalg_matrix_exp")
 def linalg_matrix_exp(self):
+    if self.dtype in (_C.float16, _C.bfloat16):
+        wide = _linalg.matrix_exp(_ops.to(self, _C.float32))
+        return _ops.to(wide, self.dtype)
     return _linalg.matrix_exp(self)
 
 
@@ -184,9 +193,18 @@ def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
     return _linalg.vector_norm(self, ord, dim, keepdim, dtype=dtype)
 
 
-@composite("addbmm")
-def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
-    return hf.addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+def _scaled_product(name):
+    function = getattr(hf, name)
+
+    @composite(name)
+    def kernel(self, left, right, *, beta=1, alpha=1):
+        if not (self.is_floating_point() or self.is_complex()):
+            beta, alpha = int(beta), int(alpha)  # as PyTorch's integers take them
+        return function(self, left, right, beta=beta, alpha=alpha)
+
+
+for _name in ("addmv", "addbmm", "baddbmm"):
+    _scaled_product(_name)
 
 
 @composite("addr")

@@ -14,16 +14,29 @@ _ops = _C.ops
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-# Losses that are functions of the package: the names of their numbers.
+def _smooth_l1_slope(self, target, beta):
+    error = self - target
+    return _ops.sign(error) if beta == 0 else hf.clamp(error / beta, -1.0, 1.0)
+
+
+def _soft_margin_slope(self, target):
+    return -target * _ops.sigmoid(-target * self)
+
+
+# Losses that are functions of the package: the names of their numbers, the derivative
+# of an element.
 _PLAIN = {
-    "mse_loss": (),
-    "smooth_l1_loss": ("beta",),
-    "huber_loss": ("delta",),
-    "soft_margin_loss": (),
+    "mse_loss": ((), lambda x, target: (x - target) * 2),
+    "smooth_l1_loss": (("beta",), _smooth_l1_slope),
+    "huber_loss": (
+        ("delta",),
+        lambda x, target, delta: hf.clamp(x - target, -delta, delta),
+    ),
+    "soft_margin_loss": ((), _soft_margin_slope),
 }
 
 
-def _plain(name, numbers):
+def _plain(name, numbers, slope):
     function = getattr(F, name)
 
     @composite(name)
@@ -33,14 +46,13 @@ def _plain(name, numbers):
 
     @composite(name + "_backward")
     def backward(grad_output, self, target, reduction, *values):
-        named = dict(zip(numbers, values), reduction=_REDUCTIONS[reduction])
-        if reduction == 0:  # as the broadcast pair
-            grad_output, self, target = hf.broadcast_tensors(grad_output, self, target)
-        return gradients(lambda x: function(x, target, **named), grad_output, self)[0]
+        # grad_output may have each element's own number whatever the reduction.
+        result = slope(self, target, *values) * grad_output
+        return result / result.numel() if reduction == 1 else result
 
 
-for _name, _numbers in _PLAIN.items():
-    _plain(_name, _numbers)
+for _name, (_numbers, _slope) in _PLAIN.items():
+    _plain(_name, _numbers, _slope)
 
 
 @composite("binary_cross_entropy")
@@ -95,6 +107,11 @@ def multilabel_margin_loss_backward(grad_output, self, target, reduction, is_tar
     return gradients(loss, grad_output, self)[0]
 
 
+def _rows_of(planes):
+    """[N, C, H, W] as [N * H * W, C]."""
+    return planes.movedim(1, -1).reshape(-1, planes.shape[1])
+
+
 @composite("nll_loss_forward")
 def nll_loss_forward(self, target, weight, reduction, ignore_index):
     return _ops.nll_loss(self, target, weight, _REDUCTIONS[reduction], ignore_index)
@@ -102,10 +119,22 @@ def nll_loss_forward(self, target, weight, reduction, ignore_index):
 
 @composite("nll_loss2d_forward")
 def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
-    return _ops.nll_loss(self, target, weight, _REDUCTIONS[reduction], ignore_index)
+    if self.dim() != 4 or target.dim() != 3:
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of "
+            f"size: {list(target.shape)} and input of size: {list(self.shape)}"
+        )
+    loss, total = _ops.nll_loss(
+        _rows_of(self),
+        target.reshape(-1),
+        weight,
+        _REDUCTIONS[reduction],
+        ignore_index,
+    )
+    return loss.reshape(target.shape) if reduction == 0 else loss, total
 
 
-@composite("nll_loss_backward", "nll_loss2d_backward")
+@composite("nll_loss_backward")
 def nll_loss_backward(
     grad_output, self, target, weight, reduction, ignore_index, total_weight
 ):
@@ -118,6 +147,23 @@ def nll_loss_backward(
         _REDUCTIONS[reduction],
         ignore_index,
     )
+
+
+@composite("nll_loss2d_backward")
+def nll_loss2d_backward(
+    grad_output, self, target, weight, reduction, ignore_index, total_weight
+):
+    n, c, h, w = self.shape
+    rows = _ops.nll_loss_backward(
+        grad_output.reshape(-1) if reduction == 0 else grad_output,
+        target.reshape(-1),
+        weight,
+        total_weight,
+        (n * h * w, c),
+        _REDUCTIONS[reduction],
+        ignore_index,
+    )
+    return rows.reshape(n, h, w, c).movedim(-1, 1)
 
 
 # ---- alignments (CTC)

@@ -8,40 +8,27 @@ import math
 import holdfast as hf
 from holdfast import _C
 
-from holdfast_torch.composites import declare_holdfast as composite, gradients
+from holdfast_torch.composites import (
+    declare_holdfast as composite,
+    gradients,
+    in_float64,
+)
 
 F = hf.nn.functional
 _ops = _C.ops
 
 
-@composite("max_pool2d_with_indices")
-def max_pool2d_with_indices(
-    self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False
-):
-    return F.max_pool2d(
-        self,
-        kernel_size,
-        stride or None,
-        padding,
-        dilation,
-        ceil_mode,
-        return_indices=True,
-    )
+def _max_pool(name, pool):
+    @composite(name)
+    def kernel(self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+        places = kernel_size, stride or None, padding, dilation, ceil_mode
+        wide = self if self.is_floating_point() else _ops.to(self, _C.float64)
+        values, indices = pool(wide, *places, return_indices=True)
+        return _ops.to(values, self.dtype), indices
 
 
-@composite("max_pool3d_with_indices")
-def max_pool3d_with_indices(
-    self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False
-):
-    return F.max_pool3d(
-        self,
-        kernel_size,
-        stride or None,
-        padding,
-        dilation,
-        ceil_mode,
-        return_indices=True,
-    )
+_max_pool("max_pool2d_with_indices", F.max_pool2d)
+_max_pool("max_pool3d_with_indices", F.max_pool3d)
 
 
 @composite("max_unpool2d")
@@ -72,14 +59,9 @@ def avg_pool2d(
     count_include_pad=True,
     divisor_override=None,
 ):
-    return F.avg_pool2d(
-        self,
-        kernel_size,
-        stride or None,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override,
+    rest = padding, ceil_mode, count_include_pad, divisor_override
+    return in_float64(
+        lambda x: F.avg_pool2d(x, kernel_size, stride or None, *rest), self
     )
 
 
@@ -93,14 +75,9 @@ def avg_pool3d(
     count_include_pad=True,
     divisor_override=None,
 ):
-    return F.avg_pool3d(
-        self,
-        kernel_size,
-        stride or None,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override,
+    rest = padding, ceil_mode, count_include_pad, divisor_override
+    return in_float64(
+        lambda x: F.avg_pool3d(x, kernel_size, stride or None, *rest), self
     )
 
 

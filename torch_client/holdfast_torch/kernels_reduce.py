@@ -11,6 +11,14 @@ from holdfast_torch.composites import declare_holdfast as composite
 _ops = _C.ops
 
 
+@composite("nansum")
+def nansum(self, dim=None, keepdim=False, *, dtype=None):
+    dim = None if not dim else tuple(dim)
+    if not self.is_floating_point():
+        return _ops.sum(self, dim, keepdim, dtype=dtype)
+    return hf.nansum(self, dim, keepdim, dtype=dtype)
+
+
 @composite("var.correction")
 def var(self, dim=None, *, correction=None, keepdim=False):
     return _moments(self, dim, correction, keepdim)[0]

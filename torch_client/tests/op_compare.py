@@ -36,6 +36,8 @@ RANDOM = {
     "nn.functional.dropout2d",
     "nn.functional.dropout3d",
     "nn.functional.feature_alpha_dropout",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
     "nn.functional.rrelu",
     "normal",
     "pca_lowrank",
@@ -45,9 +47,18 @@ RANDOM = {
     "randn",
     "randn_like",
     "svd_lowrank",
-    "torch.ops.aten._safe_softmax.default",
     "uniform",
-} - {"torch.ops.aten._safe_softmax.default"}
+}
+
+# Operators that want tensor arguments on the CPU, wherever the first one is.
+CPU_ARGUMENTS = {"tensor_split"}
+
+
+def is_random(op, sample):
+    """Whether two runs of the sample give different numbers."""
+    if op.name == "nn.functional.multi_head_attention_forward":
+        return sample.kwargs.get("training", False)
+    return op.name in RANDOM or sample.kwargs.get("dropout_p", 0) > 0
 
 
 def to_device(tensor, device="holdfast"):
@@ -86,7 +97,10 @@ class Call:
     def __init__(self, op, sample, device):
         self.device = device
         self.op = op
-        self.arguments = moved((sample.input, list(sample.args), sample.kwargs), device)
+        args, kwargs = list(sample.args), sample.kwargs
+        if op.name not in CPU_ARGUMENTS:
+            args, kwargs = moved(args, device), moved(kwargs, device)
+        self.arguments = moved(sample.input, device), args, kwargs
         self.process = sample.output_process_fn_grad
 
     def __call__(self):
@@ -100,6 +114,28 @@ class Call:
             for x in tree_flatten(self.arguments)[0]
             if isinstance(x, torch.Tensor) and x.requires_grad
         ]
+
+
+# Operators that may name any of equal elements: where `dim` is in their arguments
+# behind the first.
+_RANKS = {"argsort": 0, "sort": 0, "topk": 1, "kthvalue": 1}
+
+
+def named_elements(op, sample, result):
+    """`result` with the elements that its indices name in the indices' place."""
+    if op.name not in _RANKS:
+        return result
+    values, indices = (None, result) if op.name == "argsort" else result
+    place = _RANKS[op.name]
+    given = sample.args[place] if len(sample.args) > place else -1
+    dim = sample.kwargs.get("dim", given)
+    input = sample.input.detach().cpu()
+    if input.dim() == 0:
+        return result
+    if indices.dim() < input.dim():
+        indices = indices.unsqueeze(dim)
+    named = input.gather(dim, indices.detach().cpu())
+    return named if values is None else (values, named)
 
 
 def on_cpu(value):
@@ -137,7 +173,40 @@ def forward(op, sample):
     call = Call(op, sample, "holdfast")
     ours = call.process(call())
     check_device(ours, theirs)
-    same(on_cpu(ours), on_cpu(theirs), op.name in RANDOM)
+    ours, theirs = (on_cpu(named_elements(op, sample, x)) for x in (ours, theirs))
+    try:
+        same(ours, theirs, is_random(op, sample))
+    except AssertionError:
+        if not as_exact(op, sample, ours, theirs):
+            raise
+    return True
+
+
+def as_exact(op, sample, ours, theirs):
+    """Whether bfloat16 results are at most twice as far as the CPU's from float64's:
+    both round on the way, and the operands may cancel."""
+
+    def widen(x):
+        narrow = isinstance(x, torch.Tensor) and x.dtype is torch.bfloat16
+        return x.detach().double() if narrow else x
+
+    pairs = list(zip(*(tree_flatten(x)[0] for x in (ours, theirs))))
+    if not any(x.dtype is torch.bfloat16 for x, _ in pairs):
+        return False
+    try:
+        exact = Call(op, sample.transform(widen), "cpu")
+        wide = tree_flatten(on_cpu(exact.process(exact())))[0]
+    except Exception:
+        return False
+    for (one, other), truth in zip(pairs, wide):
+        if one.dtype is not torch.bfloat16 or one.shape != truth.shape:
+            return False
+        far, limit = (
+            torch.linalg.vector_norm((x.double() - truth).flatten(), float("inf"))
+            for x in (one, other)
+        )
+        if not far <= 2 * limit:
+            return False
     return True
 
 
@@ -186,11 +255,13 @@ def _gradients(call, second):
 
 def gradients(op, sample, second=False):
     """As forward(), of the gradients or of the gradients' gradients."""
+    if is_random(op, sample):
+        return False
     try:
         theirs = _gradients(Call(op, sample, "cpu"), second)
     except Exception:
         return False
-    if theirs is None or op.name in RANDOM:
+    if theirs is None:
         return False
     ours = _gradients(Call(op, sample, "holdfast"), second)
     assert ours is not None, "no result requires gradients"
