@@ -68,6 +68,10 @@ void Throw(const HfError& error) {
     case kResourceExhausted:
       C10_THROW_ERROR(OutOfMemoryError, text);
     case kOutOfRange:
+      // As PyTorch's own kernels of these refuse an index.
+      if (text.rfind("[gather", 0) == 0 || text.rfind("[scatter", 0) == 0) {
+        C10_THROW_ERROR(Error, text);
+      }
       C10_THROW_ERROR(IndexError, text);
     case kUnimplemented:
       C10_THROW_ERROR(NotImplementedError, text);

@@ -11,8 +11,16 @@ import warnings
 import torch
 from torch.utils._pytree import tree_map
 
+_NO_SHAPE_GRADIENT = "the daemon has no derivative of a sample by a gamma's shape"
+_NO_LANCZOS = "the daemon resizes with no Lanczos window"
+
 # Operator -> why the daemon does not compute it.
-LISTED = {}
+LISTED = {
+    "_standard_gamma_grad": _NO_SHAPE_GRADIENT,
+    "_dirichlet_grad": _NO_SHAPE_GRADIENT,
+    "_upsample_lanczos2d_aa": _NO_LANCZOS,
+    "_upsample_lanczos2d_aa_backward": _NO_LANCZOS,
+}
 
 _warned = set()
 

@@ -25,4 +25,7 @@ from holdfast_torch import (  # noqa: F401
     kernels_scan,
     kernels_softmax,
     kernels_sort,
+    kernels_transformer,
+    kernels_view,
+    out_variants,
 )

@@ -45,9 +45,15 @@ def bincount(self, weights=None, minlength=0):
     return hf.bincount(self, weights, minlength)
 
 
-def _segments(data, reduce, lengths, offsets, axis, initial):
+def _segments(data, reduce, lengths, offsets, axis, unsafe, initial):
     return hf.segment_reduce(
-        data, reduce, lengths=lengths, offsets=offsets, axis=axis, initial=initial
+        data,
+        reduce,
+        lengths=lengths,
+        offsets=offsets,
+        axis=axis,
+        unsafe=unsafe,
+        initial=initial,
     )
 
 
@@ -63,7 +69,7 @@ def segment_reduce(
     unsafe=False,
     initial=None,
 ):
-    return _segments(data, reduce, lengths, offsets, axis, initial)
+    return _segments(data, reduce, lengths, offsets, axis, unsafe, initial)
 
 
 @composite("_segment_reduce_backward")
@@ -79,5 +85,7 @@ def _segment_reduce_backward(
     initial=None,
 ):
     return gradients(
-        lambda x: _segments(x, reduce, lengths, offsets, axis, initial), grad, data
+        lambda x: _segments(x, reduce, lengths, offsets, axis, True, initial),
+        grad,
+        data,
     )[0]

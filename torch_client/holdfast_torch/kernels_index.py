@@ -100,6 +100,15 @@ def _put(self, index, source, accumulate):
 
 @declare("masked_fill_.Scalar", "masked_fill_.Tensor")
 def masked_fill_(self, mask, value):
+    if isinstance(value, torch.Tensor) and value.dim() != 0:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+            f"with {value.dim()} dimension(s)."
+        )
+    if isinstance(value, complex) and not self.is_complex():
+        raise RuntimeError(
+            f"value cannot be converted to type {self.dtype} without overflow: {value}"
+        )
     return self.copy_(torch.where(mask, value, self))
 
 
@@ -119,8 +128,17 @@ def embedding_dense_backward(
     return _ops.index_add(zeros, 0, places, rows)
 
 
+@declare("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(self, mask, value):
+    shape = torch.broadcast_shapes(self.shape, mask.shape)
+    rows = self.expand(shape).clone(memory_format=torch.contiguous_format)
+    return masked_fill_(rows, mask, value)
+
+
 @composite("embedding")
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    if weight.dim() != 2:
+        raise RuntimeError(f"'weight' must be 2-D. Got sizes {tuple(weight.shape)}.")
     rows = _ops.index_select(weight, 0, indices.reshape(-1))
     return rows.reshape(*indices.shape, *weight.shape[1:])
 

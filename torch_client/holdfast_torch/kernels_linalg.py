@@ -164,6 +164,11 @@ def geqrf(self):
 
 @composite("ormqr")
 def ormqr(self, input2, input3, left=True, transpose=False):
+    if self.dim() < 2 or input3.dim() < 2:
+        raise RuntimeError(
+            "torch.ormqr: input and other must have at least 2 dimensions. Got "
+            f"{self.dim()} and {input3.dim()}."
+        )
     return hf.ormqr(self, input2, input3, left, transpose)
 
 

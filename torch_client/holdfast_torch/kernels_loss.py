@@ -91,6 +91,11 @@ def multi_margin_loss_backward(
 
 @composite("multilabel_margin_loss_forward")
 def multilabel_margin_loss_forward(self, target, reduction):
+    if self.dim() > 2 or 0 in tuple(self.shape)[-1:]:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but "
+            f"got: {list(self.shape)}"
+        )
     loss = F.multilabel_margin_loss(self, target, reduction=_REDUCTIONS[reduction])
     # Labels end at the first negative one.
     counted = hf.cumprod((target >= 0).to(_C.int64), -1)

@@ -42,6 +42,18 @@ def max_unpool3d(self, indices, output_size, stride, padding):
 
 
 def _unpool(self, indices, output_size, dims):
+    if self.dim() not in (dims + 1, dims + 2) or 0 in tuple(self.shape)[1:]:
+        raise RuntimeError(
+            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d "
+            f"Tensor, but got a tensor with {self.dim()} dimensions and sizes "
+            f"{list(self.shape)}"
+        )
+    if tuple(indices.shape) != tuple(self.shape):
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(self.shape)}) but got indices tensor with shape: "
+            f"{list(indices.shape)}"
+        )
     lead = tuple(self.shape[:-dims])
     places = math.prod(output_size)
     flat = hf.zeros((*lead, places), dtype=self.dtype)

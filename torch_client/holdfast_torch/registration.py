@@ -6,7 +6,8 @@ daemon's, composites, and variants that write what those return."""
 
 import torch
 
-from holdfast_torch import _torch, composites, kernels, schemas  # noqa: F401
+from holdfast_torch import _torch, composites, fallback, schemas
+from holdfast_torch import kernels  # noqa: F401  (declares them)
 
 # Operators whose row would mean something else than PyTorch's.
 NOT_ROWS = {"std", "var", "norm", "pow.Scalar", "to", "copy", "detach", "clone"}
@@ -126,6 +127,10 @@ def register():
         ):
             library.impl(name, composite, "PrivateUse1")
             REGISTERED.composites.add(name)
+    for name in fallback.LISTED:
+        if name in operators:
+            kernel = fallback.kernel_of(name, operators[name])
+            library.impl(name, kernel, "PrivateUse1")
     done = REGISTERED.rows | REGISTERED.composites
     for name, schema in operators.items():
         if not schemas.written(schema):

@@ -105,7 +105,10 @@ class Call:
 
     def __call__(self):
         first, rest, named = self.arguments
-        return self.op(first, *rest, **named)
+        if any(isinstance(x, torch.Tensor) for x in tree_flatten(self.arguments)[0]):
+            return self.op(first, *rest, **named)
+        with torch.device(self.device):
+            return self.op(first, *rest, **named)
 
     def leaves(self):
         """The arguments that require gradients."""
@@ -183,8 +186,9 @@ def forward(op, sample):
 
 
 def as_exact(op, sample, ours, theirs):
-    """Whether bfloat16 results are at most twice as far as the CPU's from float64's:
-    both round on the way, and the operands may cancel."""
+    """Whether bfloat16 results are near float64's: by the largest element, two units of
+    its last place, or twice as far as the CPU's. Both round on the way, and what they
+    add may cancel."""
 
     def widen(x):
         narrow = isinstance(x, torch.Tensor) and x.dtype is torch.bfloat16
@@ -201,11 +205,10 @@ def as_exact(op, sample, ours, theirs):
     for (one, other), truth in zip(pairs, wide):
         if one.dtype is not torch.bfloat16 or one.shape != truth.shape:
             return False
-        far, limit = (
-            torch.linalg.vector_norm((x.double() - truth).flatten(), float("inf"))
-            for x in (one, other)
-        )
-        if not far <= 2 * limit:
+        if truth.numel() == 0:
+            continue
+        far, limit = ((x.double() - truth).abs().max() for x in (one, other))
+        if not (far <= truth.abs().max() * 2**-7 or far <= 2 * limit):
             return False
     return True
 
