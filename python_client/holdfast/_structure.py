@@ -5,8 +5,16 @@
 what publish() and keep() have the daemon store."""
 
 import json
+from typing import NamedTuple
 
 from holdfast import _C
+
+
+class OnHost(NamedTuple):
+    """Stands in a nested value for a tensor that a program has in its own memory,
+    such as PyTorch's counts of an optimizer's steps: `tensor` is a copy of it."""
+
+    tensor: object
 
 
 def take_apart(value, function, *, flat=False):
@@ -21,8 +29,10 @@ def take_apart(value, function, *, flat=False):
     return tensors, json.dumps(structure, separators=(",", ":")).encode()
 
 
-def put_together(description, tensors):
-    return _rebuild(json.loads(description), tensors)
+def put_together(description, tensors, on_host=None):
+    """The nested value. on_host(tensor) is put where OnHost stood, the tensor itself
+    where that is None."""
+    return _rebuild(json.loads(description), tensors, on_host or (lambda t: t))
 
 
 def tensor_keys(description):
@@ -30,7 +40,7 @@ def tensor_keys(description):
     found, left = [], [json.loads(description)]
     while left:
         ((kind, content),) = left.pop().items()
-        if kind == "tensor":
+        if kind in ("tensor", "host_tensor"):
             found.append(content)
         elif kind == "dict":
             left.extend(item for _, item in content)
@@ -42,12 +52,9 @@ def tensor_keys(description):
 def _describe(value, path, found, function):
     """What _rebuild makes `value` of; its tensors go to `found`, by key."""
     if isinstance(value, _C.Tensor):
-        key, number = path or "tensor", 1
-        while key in found:  # {"a.b": ..., "a": {"b": ...}}
-            number += 1
-            key = f"{path}#{number}"
-        found[key] = value
-        return {"tensor": key}
+        return {"tensor": _add(value, path, found)}
+    if isinstance(value, OnHost):
+        return {"host_tensor": _add(value.tensor, path, found)}
     if isinstance(value, dict):
         items = []
         for key, item in value.items():
@@ -70,17 +77,29 @@ def _describe(value, path, found, function):
     )
 
 
+def _add(tensor, path, found):
+    """Puts the tensor into `found`; returns its key."""
+    key, number = path or "tensor", 1
+    while key in found:  # {"a.b": ..., "a": {"b": ...}}
+        number += 1
+        key = f"{path}#{number}"
+    found[key] = tensor
+    return key
+
+
 def _join(path, key):
     return f"{path}.{key}" if path else str(key)
 
 
-def _rebuild(structure, tensors):
+def _rebuild(structure, tensors, on_host):
     ((kind, content),) = structure.items()
     if kind == "tensor":
         return tensors[content]
+    if kind == "host_tensor":
+        return on_host(tensors[content])
     if kind == "dict":
-        return {key: _rebuild(item, tensors) for key, item in content}
+        return {key: _rebuild(item, tensors, on_host) for key, item in content}
     if kind in ("list", "tuple"):
-        items = [_rebuild(item, tensors) for item in content]
+        items = [_rebuild(item, tensors, on_host) for item in content]
         return items if kind == "list" else tuple(items)
     return content

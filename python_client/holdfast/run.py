@@ -8,7 +8,9 @@ In this process, and nowhere else, `import torch` gives `holdfast`, and
 where torchvision is not installed; `import safetensors.torch` gives
 `holdfast.safetensors`, and so does `import safetensors` where that is not installed.
 What Holdfast lacks raises an error that names
-it. Nothing is written to disk, and an installed PyTorch is not touched.
+it. Nothing is written to disk, and an installed PyTorch is not touched. With --torch
+it is the installed PyTorch that runs, with the daemon as its device
+(holdfast_torch/run.py).
 """
 
 import argparse
@@ -163,6 +165,18 @@ def add_arguments(parser):
         help="what the daemon must compute on; an error if it does not",
     )
     parser.add_argument(
+        "--torch",
+        action="store_true",
+        help="with the installed PyTorch and holdfast_torch: the daemon is its device, "
+        'which the program may call "cuda"',
+    )
+    parser.add_argument(
+        "--default-device",
+        choices=("holdfast", "cpu"),
+        default="holdfast",
+        help="with --torch: where tensors go whose device the program does not name",
+    )
+    parser.add_argument(
         "-m", dest="module", action="store_true", help="the script is a module's name"
     )
     parser.add_argument("script", help="the program")
@@ -187,7 +201,16 @@ def run(args):
     if not args.module and not os.path.exists(args.script):
         print(f"holdfast: there is no {args.script}", file=sys.stderr)
         return 1
+    if args.torch:
+        from holdfast_torch import run as with_pytorch
+
+        return with_pytorch.run(args)
     stand_in_for_torch()
+    return run_program(args)
+
+
+def run_program(args):
+    """The program itself, as __main__."""
     sys.excepthook = _users_traceback
     sys.argv = [args.script, *args.arguments]
     if args.module:

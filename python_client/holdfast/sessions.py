@@ -249,21 +249,27 @@ def kept(name=None):
 
     A dict of nothing but tensors comes back as a flat dict, its keys joined by dots.
     """
-    tensors = _C.default_session().kept()
+    return put_kept_together(_C.default_session().kept(), name)
+
+
+def put_kept_together(tensors, name, convert=dict, on_host=None):
+    """kept() of a session's kept tensors. convert({key: tensor}) makes of them what is
+    handed out, on_host what stands where OnHost was kept (_structure)."""
     if name is None:
-        return {k: v for k, v in tensors.items() if not k.endswith(_STRUCTURE)}
+        plain = {k: v for k, v in tensors.items() if not k.endswith(_STRUCTURE)}
+        return convert(plain)
     if name in tensors:
-        return tensors[name]
+        return convert({name: tensors[name]})[name]
     prefix = name + "."
     found = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
     structure = tensors.get(name + _STRUCTURE)
     if structure is not None:
-        return put_together(structure.numpy().tobytes(), found)
+        return put_together(structure.numpy().tobytes(), convert(found), on_host)
     if not found:
         from holdfast.errors import NotFoundError
 
         raise NotFoundError(f"nothing is kept under the name {name!r}")
-    return found
+    return convert(found)
 
 
 def _leave():

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import environment
+import torch_environment
 from workspace import (
     DAEMON_TARGET,
     EXTENSION,
@@ -39,7 +40,18 @@ def configure(_name, parser):
     parser.add_argument(
         "--cuda", action="store_true", help="build the CUDA device's library too"
     )
-    parser.set_defaults(main=lambda args: build(args.config, args.cuda))
+    parser.add_argument(
+        "--torch",
+        action="store_true",
+        help="build holdfast_torch too, with PyTorch from PyPI (.venv-torch)",
+    )
+    parser.set_defaults(main=main)
+
+
+def main(args):
+    build(args.config, args.cuda)
+    if args.torch:
+        torch_environment.build()
 
 
 def build(config=None, cuda=False):

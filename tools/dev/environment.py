@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev setup: Debian packages and the virtual environment."""
+"""./dev setup: Debian packages and the virtual environment. PyTorch's own environment
+is torch_environment's."""
 
 import os
 import shutil
@@ -19,7 +20,20 @@ def configure(_name, parser):
         action="store_true",
         help="leave out packages that are only compared with (python3-torch)",
     )
-    parser.set_defaults(main=lambda args: setup(minimal=args.minimal))
+    parser.add_argument(
+        "--torch",
+        action="store_true",
+        help="also PyTorch from PyPI, with holdfast_torch, in .venv-torch",
+    )
+    parser.set_defaults(main=main)
+
+
+def main(args):
+    setup(args.minimal)
+    if args.torch:
+        import torch_environment
+
+        torch_environment.build()
 
 
 def setup(minimal=False):

@@ -8,6 +8,7 @@ import shutil
 
 import build
 import environment
+import torch_environment
 from reports import Counts, bazel_counts, pytest_counts
 from workspace import (
     REPORTS,
@@ -21,6 +22,8 @@ from workspace import (
 )
 
 PYTHON_SUITES = ["tools/tests", "tests", "python_client/tests"]
+# Runs with PyTorch from PyPI, where that is or can be installed.
+TORCH_SUITE = "torch_client/tests"
 SANITIZER_VARIABLES = {
     "asan": ["ASAN_OPTIONS", "UBSAN_OPTIONS"],
     "tsan": ["TSAN_OPTIONS"],
@@ -36,6 +39,12 @@ def configure(_name, parser):
     )
     parser.add_argument("--cpp", action="store_true", help="only the C++ suites")
     parser.add_argument("--python", action="store_true", help="only the Python suites")
+    parser.add_argument(
+        "--no-torch",
+        dest="torch",
+        action="store_false",
+        help=f"leave out {TORCH_SUITE}, which needs PyTorch from PyPI",
+    )
     group = parser.add_mutually_exclusive_group()
     for config in SANITIZER_VARIABLES:
         group.add_argument(
@@ -56,6 +65,7 @@ def main(args):
     for name, wanted, suites in [
         ("C++", args.cpp or both, cpp_suites),
         ("Python", args.python or both, python_suites),
+        ("PyTorch", (args.python or both) and args.torch, torch_suite),
     ]:
         if not wanted:
             continue
@@ -111,14 +121,32 @@ def python_suites(config, only):
     return counts + sanitizer_counts(config)
 
 
-def python_suite(folder, config, only):
+def torch_suite(config, only):
+    """torch_client's tests; skipped as one where PyTorch cannot be had."""
+    if config:
+        return skipped("PyTorch is built without sanitizers")
+    if not torch_environment.is_complete():
+        if not torch_environment.index_is_reachable():
+            return skipped("PyPI cannot be reached and .venv-torch is not there")
+    build.build(config)
+    torch_environment.build()
+    env = torch_environment.env(config)
+    return python_suite(TORCH_SUITE, config, only, torch_environment.PYTHON, env)
+
+
+def skipped(reason):
+    say(f"SKIPPED {TORCH_SUITE}: {reason}")
+    return Counts(skipped=1)
+
+
+def python_suite(folder, config, only, python=VENV_PYTHON, env=None):
     """A process of its own: what one suite imports changes the others.
 
     The fault suite speaks gRPC on its own, for example, after which a fork of
     the process must not use gRPC.
     """
     report = REPORTS / f"pytest_{folder.replace('/', '_')}.xml"
-    env = python_env(config)
+    env = env or python_env(config)
     if config:
         env["HOLDFAST_SANITIZER"] = config  # for tests that it must not judge
     for variable in SANITIZER_VARIABLES.get(config, []):
@@ -126,7 +154,7 @@ def python_suite(folder, config, only):
         env[variable] = ":".join(filter(None, options))
     status = run(
         [
-            *(VENV_PYTHON, "-m", "pytest", "-q", "-ra"),
+            *(python, "-m", "pytest", "-q", "-ra"),
             f"--junitxml={report}",
             *(["-k", only] if only else []),
             # Under a sanitizer the daemon takes several times as long.

@@ -38,13 +38,13 @@ def say(message):
     print(f"dev: {message}", file=sys.stderr, flush=True)
 
 
-def run(command, *, what, hint, env=None, check=True):
-    """Runs a command in the root, showing its output; returns its status."""
+def run(command, *, what, hint, env=None, check=True, cwd=ROOT):
+    """Runs a command, showing its output; returns its status."""
     say(what)
     start = time.monotonic()
     command = [str(part) for part in command]
     try:
-        status = subprocess.call(command, cwd=ROOT, env=env)
+        status = subprocess.call(command, cwd=cwd, env=env)
     except FileNotFoundError:
         raise Failure(f"{command[0]} is not installed. Run ./dev setup.") from None
     if status and check:

@@ -11,32 +11,37 @@ which every op is one message. connect() chooses the daemon; without it the firs
 tensor starts a private one.
 """
 
-import holdfast
 import torch
 
+from holdfast_torch import requirements
+
+requirements.check()
+
+from holdfast_torch import library  # noqa: E402
+
+# First of all: everything below takes it from the package.
+_torch = library.load()
 torch.utils.rename_privateuse1_backend("holdfast")
 
-from holdfast_torch import _device, _torch  # noqa: E402
+from holdfast_torch import _device  # noqa: E402
 from holdfast_torch.registration import register  # noqa: E402
 
 torch._register_device_module("holdfast", _device)
 register()
-torch.utils.generate_methods_for_privateuse1_backend()
+torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
-
-def connect(*args, **kwargs):
-    """holdfast.connect(): the session where tensors of device "holdfast" are made from
-    now on. Those of an earlier session stay there, and do not mix."""
-    session = holdfast.connect(*args, **kwargs)
-    _torch.forget_session()
-    return session
-
-
-def from_holdfast(tensor):
-    """A torch.Tensor of device "holdfast" over the elements of a holdfast.Tensor."""
-    return _torch.from_holdfast(tensor)
-
-
-def to_holdfast(tensor):
-    """A holdfast.Tensor over the elements of a torch.Tensor of device "holdfast"."""
-    return _torch.to_holdfast(tensor)
+from holdfast_torch.sessions import (  # noqa: E402, F401
+    cancel,
+    close,
+    connect,
+    current_session,
+    detach,
+    from_holdfast,
+    keep,
+    kept,
+    lookup,
+    publish,
+    status,
+    to_holdfast,
+)
+from holdfast_torch.version import __version__  # noqa: E402, F401
