@@ -17,6 +17,16 @@ class OnHost(NamedTuple):
     tensor: object
 
 
+class ViewOf(NamedTuple):
+    """Stands for a tensor that shares the memory of another one in the value: both are
+    made of `base`, so that they share it again when they are put together."""
+
+    base: object
+    size: tuple
+    stride: tuple
+    offset: int
+
+
 def take_apart(value, function, *, flat=False):
     """(tensors by key, description as bytes). `function` is named in TypeErrors.
 
@@ -42,6 +52,8 @@ def tensor_keys(description):
         ((kind, content),) = left.pop().items()
         if kind in ("tensor", "host_tensor"):
             found.append(content)
+        elif kind == "view":
+            found.append(content[0])
         elif kind == "dict":
             left.extend(item for _, item in content)
         elif kind in ("list", "tuple"):
@@ -55,6 +67,9 @@ def _describe(value, path, found, function):
         return {"tensor": _add(value, path, found)}
     if isinstance(value, OnHost):
         return {"host_tensor": _add(value.tensor, path, found)}
+    if isinstance(value, ViewOf):
+        key = _add(value.base, path, found, shared=True)
+        return {"view": [key, list(value.size), list(value.stride), value.offset]}
     if isinstance(value, dict):
         items = []
         for key, item in value.items():
@@ -77,8 +92,11 @@ def _describe(value, path, found, function):
     )
 
 
-def _add(tensor, path, found):
-    """Puts the tensor into `found`; returns its key."""
+def _add(tensor, path, found, shared=False):
+    """Puts the tensor into `found`, once; returns its key."""
+    for known, other in found.items() if shared else ():
+        if other is tensor:
+            return known
     key, number = path or "tensor", 1
     while key in found:  # {"a.b": ..., "a": {"b": ...}}
         number += 1
@@ -97,6 +115,9 @@ def _rebuild(structure, tensors, on_host):
         return tensors[content]
     if kind == "host_tensor":
         return on_host(tensors[content])
+    if kind == "view":
+        key, size, stride, offset = content
+        return tensors[key].as_strided(size, stride, offset)
     if kind == "dict":
         return {key: _rebuild(item, tensors, on_host) for key, item in content}
     if kind in ("list", "tuple"):

@@ -36,6 +36,7 @@ from holdfast_torch.sessions import (  # noqa: E402, F401
     connect,
     current_session,
     detach,
+    forget,
     from_holdfast,
     keep,
     kept,

@@ -9,10 +9,11 @@ import os
 import holdfast
 import torch
 from holdfast import _C
-from holdfast._structure import OnHost, put_together
+from holdfast._structure import put_together
 from holdfast.sessions import put_kept_together
 
 from holdfast_torch import _torch, errors
+from holdfast_torch.structures import of_holdfast, of_torch
 
 # A child has a session of its own (holdfast's client sees to that); what this library
 # remembered is the parent's.
@@ -33,6 +34,12 @@ def close(keep=False):
     "holdfast" is made in a new one."""
     with errors.as_pytorchs():
         holdfast.disconnect(keep=keep)
+    _torch.forget_session()
+
+
+def forget():
+    """For programs that choose the session with holdfast.set_default_session(): asks
+    again where the next tensor is made."""
     _torch.forget_session()
 
 
@@ -84,7 +91,7 @@ def keep(name, value, *, copy=False):
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     with errors.as_pytorchs():
-        holdfast.keep(name, _of_holdfast(value, "keep"), copy=copy)
+        holdfast.keep(name, of_holdfast(value, "keep"), copy=copy)
 
 
 def kept(name=None):
@@ -96,7 +103,7 @@ def kept(name=None):
     """
     with errors.as_pytorchs():
         tensors = holdfast.current_session().kept()
-    return put_kept_together(tensors, name, _of_torch, torch.Tensor.cpu)
+    return put_kept_together(tensors, name, of_torch, torch.Tensor.cpu)
 
 
 @functools.wraps(holdfast.publish)
@@ -106,7 +113,7 @@ def publish(name, tensors, durable=False, readers=None, *, writable=False):
     with errors.as_pytorchs():
         return holdfast.publish(
             name,
-            _of_holdfast(tensors, "publish"),
+            of_holdfast(tensors, "publish"),
             durable,
             readers,
             writable=writable,
@@ -124,7 +131,7 @@ def lookup(name, version=None, *, owner=None):
         raise ValueError(f"versions count from 1: {version!r}")
     with errors.as_pytorchs():
         _, structure, items = _C.lookup(name, version or 0, owner or "")
-    tensors = _of_torch({key: tensor for key, tensor, _ in items})
+    tensors = of_torch({key: tensor for key, tensor, _ in items})
     return put_together(structure, tensors, torch.Tensor.cpu)
 
 
@@ -136,49 +143,3 @@ def from_holdfast(tensor):
 def to_holdfast(tensor):
     """A holdfast.Tensor over the elements of a torch.Tensor of device "holdfast"."""
     return _torch.to_holdfast(tensor.detach())
-
-
-def _of_holdfast(value, function):
-    """A nested value with holdfast's tensors in place of PyTorch's."""
-    if isinstance(value, torch.Tensor):
-        tensor = value.detach()
-        if tensor.device.type == "holdfast":
-            return _torch.to_holdfast(tensor.resolve_conj().resolve_neg())
-        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-            raise TypeError(
-                f"{function}() takes strided tensors of the devices holdfast and cpu. "
-                f"Got one of {tensor.device}, {tensor.layout}"
-            )
-        return OnHost(_torch.to_holdfast(tensor.to("holdfast")))
-    if isinstance(value, dict):
-        return {key: _of_holdfast(item, function) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        kind = list if isinstance(value, list) else tuple
-        return kind(_of_holdfast(item, function) for item in value)
-    return value
-
-
-def _of_torch(tensors):
-    """{key: torch.Tensor} of {key: holdfast.Tensor}. Tensors over the same memory share
-    a storage, as PyTorch has to know of it."""
-    largest = {}
-    for tensor in tensors.values():
-        place = _torch.memory_of(tensor), tensor.dtype
-        if place not in largest or _end(tensor) > _end(largest[place]):
-            largest[place] = tensor
-    whole = {place: _torch.from_holdfast(tensor) for place, tensor in largest.items()}
-    found = {}
-    for key, tensor in tensors.items():
-        place = _torch.memory_of(tensor), tensor.dtype
-        found[key] = whole[place]
-        if tensor is not largest[place]:
-            found[key] = whole[place].as_strided(
-                tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
-            )
-    return found
-
-
-def _end(tensor):
-    """How many elements of its memory a tensor reaches."""
-    steps = zip(tensor.shape, tensor.stride(), strict=True)
-    return tensor.storage_offset() + sum((size - 1) * step for size, step in steps) + 1

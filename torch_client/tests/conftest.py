@@ -1,39 +1,93 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Device "holdfast" over both transports: a daemon of the tests' own."""
+"""Device "holdfast" over both transports, of one daemon for the suite (`daemon`, of
+the repository's conftest.py)."""
 
-import subprocess
 import os
-import time
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
-import holdfast_torch
 import op_cases
 import op_report
 import pytest
 
+FOLDER = Path(__file__).resolve().parent
+PACKAGES = [FOLDER.parent, FOLDER.parents[1] / "python_client"]
 
-@pytest.fixture(scope="module", params=["shm", "grpc"])
-def device(request, tmp_path_factory):
-    socket = str(tmp_path_factory.mktemp("d") / "s")
-    port = str(51000 + os.getpid() % 10000)
-    daemon = subprocess.Popen(
-        [
-            os.environ.get("HOLDFAST_DAEMON", "holdfastd"),
-            "--socket=" + socket,
-            "--listen=127.0.0.1:" + port,
-        ],
-        stderr=subprocess.DEVNULL,
-    )
-    while not os.path.exists(socket):
-        assert daemon.poll() is None
-        time.sleep(0.01)
-    address = "unix:" + socket if request.param == "shm" else "127.0.0.1:" + port
-    session = holdfast_torch.connect(address)
+
+@pytest.fixture(scope="module")
+def device(daemon, transport):
+    import holdfast_torch
+
+    session = holdfast_torch.connect(daemon.address(transport))
     yield "holdfast"
     session.close()
-    daemon.terminate()
-    daemon.wait()
+    holdfast_torch.close()
+
+
+class Program:
+    """A process of PyTorch with the package; its output is read line by line."""
+
+    def __init__(self, folder, source, *arguments, options=(), env=None):
+        path = folder / "program.py"
+        path.write_text(textwrap.dedent(source))
+        paths = [*map(str, PACKAGES), os.environ.get("PYTHONPATH", "")]
+        self.process = subprocess.Popen(
+            [sys.executable, *options, str(path), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+                "OMP_NUM_THREADS": "1",
+                **(env or {}),
+            },
+            cwd=folder,
+        )
+
+    def lines(self, count):
+        return [self.process.stdout.readline().rstrip("\n") for _ in range(count)]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+    def finish(self):
+        """(status, the rest of its output, its errors)"""
+        out, err = self.process.communicate(timeout=240)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(source, *arguments): a Program, ended with the test."""
+    programs = []
+
+    def start(source, *arguments, **options):
+        programs.append(Program(tmp_path, source, *arguments, **options))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        if program.process.poll() is None:
+            program.kill()
+
+
+@pytest.fixture
+def run(start):
+    """run(source, *arguments): the output of a program that ends well."""
+
+    def run(source, *arguments, **options):
+        status, out, err = start(source, *arguments, **options).finish()
+        assert status == 0, err
+        return out
+
+    return run
 
 
 @pytest.fixture(scope="session")
