@@ -248,7 +248,10 @@ def _is_before_program(filename):
     own = ("run.py", "__main__.py", "cli.py")
     folder, name = os.path.split(filename)
     here = os.path.dirname(os.path.abspath(__file__))
-    return filename.startswith("<frozen ") or (folder == here and name in own)
+    if folder == here:
+        return name in own
+    with_pytorch = name == "run.py" and os.path.basename(folder) == "holdfast_torch"
+    return with_pytorch or filename.startswith("<frozen ")
 
 
 def _with_stand_in(util):

@@ -12,6 +12,7 @@
 
 #include "api.h"
 #include "memory.h"
+#include "pinned.h"
 
 namespace holdfast_torch {
 namespace {
@@ -120,6 +121,12 @@ struct Hooks final : at::PrivateUse1HooksInterface {
         NewDeviceMemory(bytes, Handle(), c10::ScalarType::Undefined);
     storage.unsafeGetStorageImpl()->set_data_ptr(std::move(fresh));
     storage.unsafeGetStorageImpl()->set_nbytes(bytes);
+  }
+  at::Allocator* getPinnedMemoryAllocator() const override {
+    return PinnedAllocator();
+  }
+  bool isPinnedPtr(const void* address) const override {
+    return IsPinned(address);
   }
 };
 

@@ -30,14 +30,17 @@ def device(daemon, transport):
 
 
 class Program:
-    """A process of PyTorch with the package; its output is read line by line."""
+    """A process of PyTorch with the package; its output is read line by line. Without
+    source `options` say what runs."""
 
     def __init__(self, folder, source, *arguments, options=(), env=None):
-        path = folder / "program.py"
-        path.write_text(textwrap.dedent(source))
+        program = list(options)
+        if source is not None:
+            program.append(str(folder / "program.py"))
+            Path(program[-1]).write_text(textwrap.dedent(source))
         paths = [*map(str, PACKAGES), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
-            [sys.executable, *options, str(path), *map(str, arguments)],
+            [sys.executable, *program, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
