@@ -80,7 +80,7 @@ absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path) {
   std::vector<std::string> candidates = {daemon_path};
   const std::string own = OwnFolder();
   if (!own.empty()) {
-    // The last: where the wheel holdfast-server puts it.
+    // The last: where the wheel holdfast-tensors-server puts it.
     for (const char* place :
          {"/holdfastd", "/bin/holdfastd", "/../bin/holdfastd", "/../holdfastd",
           "/../holdfast_server/bin/holdfastd"}) {
@@ -97,9 +97,10 @@ absl::StatusOr<std::string> FindDaemon(const std::string& daemon_path) {
   return absl::NotFoundError(
       "[connect] no daemon runs on this machine, and none can be started: "
       "there is no holdfastd next to the library or on PATH. Install one (pip "
-      "install holdfast_server-*.whl, the file that came with the client's, or "
-      "the package holdfast-server), name it in HOLDFAST_DAEMON, or connect to "
-      "one elsewhere: connect(\"host:port\") or HOLDFAST_ADDRESS.");
+      "install holdfast_tensors_server-*.whl, the file that came with the "
+      "client's, or Debian's package holdfast-server), name it in "
+      "HOLDFAST_DAEMON, or connect to one elsewhere: connect(\"host:port\") or "
+      "HOLDFAST_ADDRESS.");
 }
 
 absl::StatusOr<std::shared_ptr<PrivateDaemon>> PrivateDaemon::Get(

@@ -80,7 +80,10 @@ from holdfast.memory_formats import (  # noqa: F401
 )
 from holdfast.random import Generator, default_generator  # noqa: F401
 from holdfast.version import __version__  # noqa: F401
+from holdfast._distribution import check as _check
 from math import e, inf, nan, pi  # noqa: F401
+
+_check(__version__)
 
 _Module = type(errors)
 # From here on `bool`, `max`, `sum`, ... are PyTorch's: keep code above.

@@ -9,11 +9,16 @@ import os
 import pkgutil
 import sys
 
-from holdfast import commands
+import holdfast
+from holdfast import _distribution, commands
 
 
 def main(argv=None):
     arguments = sys.argv[1:] if argv is None else argv
+    if not hasattr(holdfast, "_C"):
+        # Not our own __init__.py: nothing of the package can be relied on.
+        print(f"holdfast: {_distribution.problem()}", file=sys.stderr)
+        return 1
     if arguments[:1] and arguments[0] in command_names():
         module = importlib.import_module(f"holdfast.commands.{arguments[0]}")
         if getattr(module, "PASSES_ON", False):

@@ -27,8 +27,8 @@ def find_daemon():
     if found is None:
         raise FileNotFoundError(
             "holdfastd is not on this machine. Install it (pip install "
-            "holdfast_server-*.whl, the file that came with the client's, or the "
-            "package holdfast-server), or set HOLDFAST_DAEMON to its path."
+            "holdfast_tensors_server-*.whl, the file that came with the client's, or "
+            "Debian's package holdfast-server), or set HOLDFAST_DAEMON to its path."
         )
     return found
 

@@ -245,7 +245,7 @@ def test_doctor_on_a_laptop_tells_what_is_missing():
     wrong = [what for what, f in found.items() if f["verdict"] == "FAIL"]
     assert status == 1 and wrong == ["holdfastd"]
     assert "HOLDFAST_ADDRESS=host:port" in found["holdfastd"]["advice"]
-    assert "holdfast_server-*.whl" in found["holdfastd"]["advice"]
+    assert "holdfast_tensors_server-*.whl" in found["holdfastd"]["advice"]
 
 
 def test_doctor_says_where_a_gpu_would_come_from():

@@ -23,7 +23,7 @@ Holdfast, relocatable. Start the daemon from anywhere:
 
 install the client into any Python from 3.11 on, and tell it where the daemon is:
 
-    python3 -m pip install holdfast-*.whl
+    python3 -m pip install holdfast_tensors-*.whl
     export PATH="$PWD/bin:$PATH"
 
 The libraries that the daemon carries are in lib/, their licences in licences/.

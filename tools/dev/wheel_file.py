@@ -19,10 +19,13 @@ from workspace import DIST, EXTENSION, PACKAGE, ROOT, VENV_PYTHON, capture, say
 PLATFORM = "manylinux_2_36_x86_64"
 TAG = f"cp311-abi3-{PLATFORM}"
 SERVER_TAG = f"py3-none-{PLATFORM}"
+# What pip knows the two as, in names of files; PyPI's `holdfast` is another project.
+CLIENT = "holdfast_tensors"
+SERVER = "holdfast_tensors_server"
 RUNTIME = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
 METADATA = """\
 Metadata-Version: 2.1
-Name: holdfast
+Name: holdfast-tensors
 Version: {version}
 Summary: Tensors that outlive your notebook: a PyTorch-like client of holdfastd
 Author: The Holdfast Authors
@@ -47,13 +50,14 @@ x = torch.randn(3, 3, requires_grad=True)
 print(x.grad)
 ```
 
-The daemon is the wheel `holdfast-server` that was built with this one; where it runs
-elsewhere, `HOLDFAST_ADDRESS=host:port` names it. `holdfast doctor` tells what a machine
-lacks. The extra `top` is for `holdfast top`.
+The package to import is `holdfast`; PyPI's project of that name is another one. The
+daemon is the wheel `holdfast-tensors-server` that was built with this one; where it
+runs elsewhere, `HOLDFAST_ADDRESS=host:port` names it. `holdfast doctor` tells what a
+machine lacks. The extra `top` is for `holdfast top`.
 """
 SERVER_METADATA = """\
 Metadata-Version: 2.1
-Name: holdfast-server
+Name: holdfast-tensors-server
 Version: {version}
 Summary: holdfastd, the daemon that holds Holdfast's tensors
 Author: The Holdfast Authors
@@ -80,10 +84,6 @@ Wheel-Version: 1.0
 Generator: holdfast-dev
 Root-Is-Purelib: false
 Tag: {tag}
-"""
-ENTRY_POINTS = """\
-[console_scripts]
-{command} = {function}
 """
 SERVER_PACKAGE = '''\
 # SPDX-FileCopyrightText: The Holdfast Authors
@@ -137,7 +137,8 @@ def make_wheel():
     shutil.rmtree(tree, ignore_errors=True)
     stage_package(tree / "holdfast")
     libraries = stage_extension(tree)
-    return pack(tree, "holdfast", TAG, METADATA, "holdfast.cli:main", libraries)
+    command = "holdfast = holdfast.cli:main"
+    return pack(tree, CLIENT, TAG, METADATA, command, libraries)
 
 
 def make_server_wheel():
@@ -150,26 +151,23 @@ def make_server_wheel():
     daemon_folder.verify(package)
     return pack(
         tree,
-        "holdfast_server",
+        SERVER,
         SERVER_TAG,
         SERVER_METADATA,
-        "holdfast_server:main",
+        "holdfastd = holdfast_server:main",
         origins,
     )
 
 
-def pack(tree, name, tag, metadata, function, origins):
-    """The wheel of what is staged in `tree`, with one command."""
+def pack(tree, name, tag, metadata, command, origins):
+    """The wheel of what is staged in `tree`, with one command ("name = function")."""
     info = tree / f"{name}-{version()}.dist-info"
     licences.collect(info / "licenses", origins)
     (info / "METADATA").write_text(
         metadata.format(version=version(), classifiers=CLASSIFIERS)
     )
     (info / "WHEEL").write_text(WHEEL.format(tag=tag))
-    command = "holdfastd" if name == "holdfast_server" else name
-    (info / "entry_points.txt").write_text(
-        ENTRY_POINTS.format(command=command, function=function)
-    )
+    (info / "entry_points.txt").write_text(f"[console_scripts]\n{command}\n")
     DIST.mkdir(exist_ok=True)
     wheel = DIST / f"{name}-{version()}-{tag}.whl"
     write_archive(tree, info, wheel)

@@ -13,6 +13,7 @@ import pytest
 import wheel_file
 from workspace import ROOT, SYSTEM_PYTHON
 
+NAMES = ("holdfast-tensors", "holdfast-tensors-server")
 PROGRAM = """
 import holdfast as torch
 layer = torch.nn.Linear(3, 1)
@@ -80,20 +81,22 @@ def test_the_client_alone_says_what_is_missing(wheels, install):
     assert done.returncode == 1
     message = done.stderr.strip().splitlines()[-1]
     assert "no daemon runs on this machine" in message
-    assert "pip install holdfast_server-*.whl" in message
+    assert "pip install holdfast_tensors_server-*.whl" in message
     assert "connect(" in message and "HOLDFAST_ADDRESS" in message
     done = run("holdfast", "serve")
-    assert done.returncode == 1 and "pip install holdfast_server-" in done.stderr
+    assert (
+        done.returncode == 1 and "pip install holdfast_tensors_server-" in done.stderr
+    )
 
 
 def test_wheels_say_what_they_are(wheels, install):
-    shown = install(*wheels)("pip", "show", "--verbose", "holdfast").stdout
+    shown = install(*wheels)("pip", "show", "--verbose", NAMES[0]).stdout
     assert "Author: The Holdfast Authors" in shown and "Typing :: Typed" in shown
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
             (name,) = [n for n in archive.namelist() if n.endswith("/METADATA")]
             fields = email.message_from_bytes(archive.read(name))
-        assert fields["Name"] in ("holdfast", "holdfast-server") and fields["Summary"]
+        assert fields["Name"] in NAMES and fields["Summary"]
         assert (
             fields["Description-Content-Type"] and "holdfastd" in fields.get_payload()
         )
@@ -106,7 +109,60 @@ def test_nobody_is_sent_to_another_project_on_pypi():
         if name.endswith((".py", ".md", ".cc", ".h", ".sh", ".service", ".ipynb")):
             text = " ".join((ROOT / name).read_text().replace('"', "").split())
             found = re.search(r"pip install hold[f]ast([-_]server)?(?![-\w*])", text)
+            found = found or re.search(r"hold[f]ast_server-\*", text)
             assert found is None, f"{name}: {found.group()}"
+
+
+STRANGER = """\
+Metadata-Version: 2.1
+Name: holdfast
+Version: 0.5.1
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """A wheel named as PyPI's project, with files that our package has, too."""
+    wheel = tmp_path / "holdfast-0.5.1-py3-none-any.whl"
+    info = "holdfast-0.5.1.dist-info"
+    files = {
+        "holdfast/__init__.py": "Contract = None\n",
+        "holdfast/version.py": "def rollback(): pass\n",
+        f"{info}/METADATA": STRANGER,
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in {**files, f"{info}/RECORD": record}.items():
+            archive.writestr(name, text)
+    return wheel
+
+
+def test_another_projects_package_is_noticed(wheels, stranger, install, tmp_path):
+    run = install(wheels[0])
+    environment = tmp_path / "venv/lib/python3.11/site-packages"
+    quiet = run("python", "-W", "error", "-c", "import holdfast")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    pip = ("pip", "install", "-q", "--no-index", "--no-deps", "--force-reinstall")
+    # Over ours: the package is theirs, and our command says so.
+    assert run(*pip, stranger).returncode == 0
+    said = run("holdfast", "doctor")
+    assert said.returncode == 1 and "`holdfast` 0.5.1" in said.stderr
+    assert "pip uninstall holdfast" in said.stderr
+    # Ours over theirs works, and doctor knows.
+    assert run(*pip, wheels[0]).returncode == 0
+    assert run("python", "-c", "import holdfast; holdfast.Tensor").returncode == 0
+    assert "FAIL package" in run("holdfast", "doctor").stdout
+    # Without our metadata the import itself says so.
+    (info,) = environment.glob("holdfast_tensors-*.dist-info")
+    info.rename(tmp_path / "info")
+    assert "is another project" in run("python", "-c", "import holdfast").stderr
+    (tmp_path / "info").rename(info)
+    # Theirs removed takes our __init__.py along.
+    assert run("pip", "uninstall", "-q", "-y", "holdfast").returncode == 0
+    said = run("holdfast", "doctor")
+    assert said.returncode == 1 and "lost its __init__.py" in said.stderr
+    assert "--force-reinstall holdfast_tensors-*.whl" in said.stderr
 
 
 def test_the_client_is_small(wheels):

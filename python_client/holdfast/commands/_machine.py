@@ -25,6 +25,7 @@ def examine(cuda_needed=False):
     remote = answers and not default_address().startswith("unix:")
     return [
         _client(),
+        *_package(),
         # Who names an address starts no daemon of their own.
         *_daemon_binary(needed=not (answers or os.environ.get("HOLDFAST_ADDRESS"))),
         *running,
@@ -42,6 +43,14 @@ def _client():
 
     system = f"Python {platform.python_version()}, {platform.system()}"
     return Finding("ok", "client", f"holdfast {_C.__version__}, {system}")
+
+
+def _package():
+    from holdfast import _distribution
+
+    if found := _distribution.problem():
+        what, _, advice = found.rpartition(": ")
+        yield Finding("FAIL", "package", what, advice)
 
 
 def _daemon_binary(needed):
