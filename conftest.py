@@ -20,6 +20,13 @@ os.environ.setdefault("HOLDFAST_CHECK_WAITS", "report")
 WAITS = Path(tempfile.gettempdir(), f"holdfast_waits_{os.getpid()}")
 os.environ["HOLDFAST_WAITS_FILE"] = str(WAITS)
 
+# What the person who runs the tests has chosen for programs is not theirs: hosts with
+# names, a daemon of one's own.
+_NOBODYS = Path(tempfile.gettempdir(), f"holdfast_nobody_{os.getpid()}")
+for _folder in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+    os.environ[_folder] = str(_NOBODYS)
+os.environ["HOLDFAST_CLIENT_CONF"] = str(_NOBODYS / "client.conf")
+
 # Ctrl-C is tested, and a shell that starts us in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -44,8 +44,8 @@ absl::Status CallRemote(const std::string& address,
       LoadCredentials(address, options.credentials);
   if (!credentials.ok()) return credentials.status();
   const GrpcUse use;
-  const auto channel =
-      grpc::CreateChannel(address, ToChannelCredentials(*credentials));
+  const auto channel = grpc::CreateChannel(GrpcTarget(address),
+                                           ToChannelCredentials(*credentials));
   grpc::ClientContext context;
   AddToken(credentials->token, &context);
   context.set_deadline(

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/default_address.h"
 #include "client/remembered_credentials.h"
 #include "openssl/bio.h"
 #include "openssl/err.h"
@@ -51,6 +52,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 
 bool IsLoopback(const std::string& address) {
   return absl::StartsWith(address, "localhost:") ||
+         absl::StartsWith(address, kGrpcOverSocket) ||
          absl::StartsWith(address, "127.") ||
          absl::StartsWith(address, "[::1]:");
 }
@@ -115,6 +117,9 @@ absl::StatusOr<Credentials> FindCredentials(const std::string& address,
     result.token = *std::move(text);
   }
   result.token = std::string(absl::StripAsciiWhitespace(result.token));
+  // What comes through a socket of this machine needs no TLS, which the
+  // variables ask for: it was meant for other daemons.
+  if (absl::StartsWith(address, kGrpcOverSocket)) return result;
   if (result.ca.empty()) result.ca = FromEnvironment("HOLDFAST_CA");
   if (result.certificate.empty() && result.key.empty()) {
     result.certificate = FromEnvironment("HOLDFAST_CERTIFICATE");

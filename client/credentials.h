@@ -30,7 +30,7 @@ struct Credentials {
 // What to use for `address`: `given`; where that is empty, what this process
 // gave for the same address before; for each field that is still empty,
 // HOLDFAST_TOKEN (else the text of HOLDFAST_TOKEN_FILE), HOLDFAST_CA,
-// HOLDFAST_CERTIFICATE, HOLDFAST_KEY.
+// HOLDFAST_CERTIFICATE, HOLDFAST_KEY; over a Unix socket the token alone.
 absl::StatusOr<Credentials> FindCredentials(const std::string& address,
                                             const Credentials& given);
 

@@ -21,7 +21,8 @@ namespace {
 absl::Status Malformed(absl::string_view address, absl::string_view origin) {
   return absl::InvalidArgumentError(
       absl::StrCat("[connect] ", origin,
-                   " must be \"host:port\" or \"unix:/path/to/socket\". Got \"",
+                   " must be \"host:port\", \"unix:/path/to/socket\" or "
+                   "\"grpc+unix:/path/to/socket\". Got \"",
                    address, "\"."));
 }
 
@@ -41,7 +42,7 @@ int64_t OwnerOfFolder(const std::string& path) {
 
 std::unique_ptr<LocalSocket> FindRunning(std::string* path) {
   const std::string service = ServiceSocketPath();
-  for (const std::string& place : {DefaultSocketPath(), service}) {
+  for (const std::string& place : {service, DefaultSocketPath()}) {
     if (place.empty()) continue;
     absl::StatusOr<std::unique_ptr<LocalSocket>> socket =
         LocalSocket::Connect(place);
@@ -86,6 +87,12 @@ absl::StatusOr<Target> ParseAddress(absl::string_view address) {
     if (absl::StartsWith(rest, "///")) rest.remove_prefix(2);
     if (rest.empty()) return Malformed(address, origin);
     return Target{Target::kSocket, std::string(rest)};
+  }
+  if (absl::StartsWith(rest, kGrpcOverSocket)) {
+    if (rest.size() == sizeof(kGrpcOverSocket) - 1) {
+      return Malformed(address, origin);
+    }
+    return Target{Target::kNetwork, std::string(rest)};
   }
   absl::ConsumePrefix(&rest, "grpc://");
   const size_t colon = rest.rfind(':');

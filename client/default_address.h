@@ -18,7 +18,7 @@ namespace holdfast::client {
 struct Target {
   enum Kind {
     kSocket,   // `where` is a path
-    kNetwork,  // `where` is "host:port"
+    kNetwork,  // `where` is "host:port", or "grpc+unix:/path"
     kAny,      // a running local daemon (FindRunning; `where`: the user's own
                // one's socket), else a private one
   };
@@ -30,8 +30,12 @@ struct Target {
 // what was given and where it came from.
 absl::StatusOr<Target> ParseAddress(absl::string_view address);
 
-// The daemon of this machine that nobody named: the user's own, else the
-// service (proto/default_socket.h). Null if none answers that is to be
+// gRPC over a Unix socket: one that ssh forwards, say.
+inline constexpr char kGrpcOverSocket[] = "grpc+unix:";
+
+// The daemon of this machine that nobody named: the service
+// (proto/default_socket.h), whose limits hold for everybody, else the user's
+// own. Null if none answers that is to be
 // believed: of the user or root, or of whom root made the service's folder for.
 // `path` is then where it listens.
 std::unique_ptr<LocalSocket> FindRunning(std::string* path);

@@ -50,11 +50,17 @@ TEST_F(DefaultAddressTest, Spellings) {
     EXPECT_EQ(target->where, address);
   }
   EXPECT_EQ(ParseAddress("grpc://box:9")->where, "box:9");
+  // gRPC over a socket, which ssh forwards: another thing than shared memory.
+  const absl::StatusOr<Target> forwarded = ParseAddress("grpc+unix:/run/x");
+  ASSERT_TRUE(forwarded.ok());
+  EXPECT_EQ(forwarded->kind, Target::kNetwork);
+  EXPECT_EQ(forwarded->where, "grpc+unix:/run/x");
 }
 
 TEST_F(DefaultAddressTest, MistakesNameTheirOrigin) {
-  for (const char* address : {"box", "box:", ":1", "box:x", "box:0",
-                              "box:65536", "http://box:1", "unix:", "/path"}) {
+  for (const char* address :
+       {"box", "box:", ":1", "box:x", "box:0", "box:65536", "http://box:1",
+        "unix:", "/path", "grpc+unix:"}) {
     const absl::StatusOr<Target> target = ParseAddress(address);
     ASSERT_FALSE(target.ok()) << address;
     EXPECT_THAT(target.status().message(), HasSubstr(address));

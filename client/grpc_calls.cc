@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/default_address.h"
 #include "grpc/support/log.h"
 
 namespace holdfast::client {
@@ -61,6 +62,13 @@ std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
   options.pem_private_key = credentials.key;
   options.pem_cert_chain = credentials.certificate;
   return grpc::SslCredentials(options);
+}
+
+std::string GrpcTarget(const std::string& address) {
+  constexpr absl::string_view kGrpc = "grpc+";
+  return absl::StartsWith(address, kGrpcOverSocket)
+             ? address.substr(kGrpc.size())
+             : address;
 }
 
 void AddToken(const std::string& token, grpc::ClientContext* context) {

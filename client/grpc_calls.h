@@ -23,6 +23,8 @@ bool BrokeAfterwards(const absl::Status& status);
 
 std::shared_ptr<grpc::ChannelCredentials> ToChannelCredentials(
     const LoadedCredentials& credentials);
+// What gRPC calls the address: "grpc+unix:/path" is its "unix:/path".
+std::string GrpcTarget(const std::string& address);
 // The metadata that shows a token.
 void AddToken(const std::string& token, grpc::ClientContext* context);
 // What went wrong on the way to a daemon, in words for people.

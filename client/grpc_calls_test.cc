@@ -24,6 +24,11 @@ TEST(FromGrpcTest, OtherCodesAreKept) {
   EXPECT_EQ(status.message(), "[hello] gone");
 }
 
+TEST(GrpcTargetTest, ASocketIsWhatGrpcCallsIt) {
+  EXPECT_EQ(GrpcTarget("grpc+unix:/run/x"), "unix:/run/x");
+  EXPECT_EQ(GrpcTarget("box:50151"), "box:50151");
+}
+
 TEST(IsCutTest, WhatEndsWellWasNotCut) {
   EXPECT_FALSE(IsCut(grpc::Status::OK));
   EXPECT_TRUE(IsCut(grpc::Status(grpc::StatusCode::UNAVAILABLE, "reset")));

@@ -195,7 +195,7 @@ void GrpcConnection::MakeChannel() {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                    absl::ToInt64Milliseconds(kConnectTimeout));
   channel_ = grpc::CreateCustomChannel(
-      address_, ToChannelCredentials(credentials_), arguments);
+      GrpcTarget(address_), ToChannelCredentials(credentials_), arguments);
   stub_ = wire::Holdfast::NewStub(channel_);
 }
 

@@ -9,9 +9,11 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/credentials.h"
+#include "client/default_address.h"
 #include "openssl/bio.h"
 #include "openssl/err.h"
 #include "openssl/pem.h"
@@ -86,6 +88,7 @@ std::string OfCertificate(long verdict,  // NOLINT: OpenSSL's
 
 std::string ExplainTls(const std::string& address,
                        const LoadedCredentials& credentials) {
+  if (absl::StartsWith(address, kGrpcOverSocket)) return "";
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (context == nullptr) return "";

@@ -29,6 +29,7 @@
 #include "server/byte_size_flag.h"
 #include "server/command_line.h"
 #include "server/exec/device_library.h"
+#include "server/exec/published_tensors.h"
 #include "server/exec/ticker.h"
 #include "server/exec/watchdog.h"
 #include "server/exec/worker.h"
@@ -119,6 +120,9 @@ ABSL_FLAG(
     "with --exit_with_parent: path of a second Unix socket, which is there "
     "from the first session with a name on; from then on the daemon "
     "outlives its parent for as long as it has sessions");
+ABSL_FLAG(double, exit_when_idle, 0,
+          "end after so many seconds without a session and a published name; "
+          "0: never");
 ABSL_FLAG(std::string, log_level, "info",
           "least severe message to log: trace, debug, info, warning, error, "
           "critical, off");
@@ -285,6 +289,19 @@ void EndSessions(SessionRegistry* registry, const absl::Status& lost) {
   }
 }
 
+// --exit_when_idle. `since`: when it was last in use.
+void EndWhenIdle(SessionRegistry* registry, SteadyTime* since,
+                 EndOfService* end) {
+  const double seconds = absl::GetFlag(FLAGS_exit_when_idle);
+  const SteadyTime now = SteadyNow();
+  if (!registry->Sessions().empty() || registry->names()->Stats().names > 0) {
+    *since = now;
+  }
+  if (seconds > 0 && now - *since > absl::Seconds(seconds)) {
+    end->End(absl::StrCat("nobody has used it for ", seconds, " s"));
+  }
+}
+
 // `again`: flags that a restart is to have beside the present ones, so that
 // clients find it where they found this one.
 absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
@@ -333,8 +350,10 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
     registry.LookAtTurn(turn);
   });
   std::optional<Ticker> ticker;
-  ticker.emplace(kTickEvery,
-                 [&registry] { registry.ExpireSessions(SteadyNow()); });
+  ticker.emplace(kTickEvery, [&registry, end, since = SteadyNow()]() mutable {
+    registry.ExpireSessions(SteadyNow());
+    EndWhenIdle(&registry, &since, end);
+  });
 
   if (state != nullptr) state->Start(device, &worker, &registry);
 

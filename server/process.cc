@@ -116,6 +116,15 @@ void EndOfService::Restart(const absl::Status& lost) {
   [[maybe_unused]] ssize_t n = write(restart_fd_, &one, sizeof(one));
 }
 
+void EndOfService::End(const std::string& why) {
+  {
+    std::lock_guard<std::mutex> lock(lost_mutex_);
+    if (why_.empty()) why_ = why;
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] ssize_t n = write(restart_fd_, &one, sizeof(one));
+}
+
 absl::Status EndOfService::lost() const {
   std::lock_guard<std::mutex> lock(lost_mutex_);
   return lost_;
@@ -137,7 +146,10 @@ std::string EndOfService::Wait(const std::function<void()>& reload,
     while (poll(fds, 3, alone ? kLookAgainMs : -1) < 0) {
       if (errno != EINTR) return absl::StrCat("poll: ", strerror(errno));
     }
-    if (fds[2].revents != 0) return "the device is lost";
+    if (fds[2].revents != 0) {
+      std::lock_guard<std::mutex> lock(lost_mutex_);
+      return why_.empty() ? "the device is lost" : why_;
+    }
     if (fds[1].revents != 0) alone = true;
     if (fds[0].revents == 0) continue;
     signalfd_siginfo info = {};

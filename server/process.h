@@ -45,15 +45,19 @@ class EndOfService {
   // From any thread: Wait returns, and the daemon is to start again, since its
   // device is lost. The first call counts, where several devices are.
   void Restart(const absl::Status& lost);
+  // From any thread: Wait returns `why`, and the daemon ends in order. The
+  // first call counts.
+  void End(const std::string& why);
   // What Restart was told, once Wait has returned; OK if nothing.
   absl::Status lost() const;
 
  private:
   int signal_fd_ = -1;
   int parent_fd_ = -1;   // pidfd
-  int restart_fd_ = -1;  // eventfd
+  int restart_fd_ = -1;  // eventfd: Restart or End
   mutable std::mutex lost_mutex_;
-  absl::Status lost_;  // guarded by lost_mutex_
+  absl::Status lost_;  // these two guarded by lost_mutex_
+  std::string why_;
 };
 
 // Starts this program again in its own process, with `more` flags behind those

@@ -153,6 +153,21 @@ TEST(EndOfService, Review17SeveralDevicesAreLostAtOnce) {
   EXPECT_EQ(ExitStatus(pid), 0);
 }
 
+TEST(EndOfService, EndsWhenItIsToldTo) {
+  const pid_t pid = Fork([] {
+    EndOfService end(/*with_parent=*/false);
+    std::thread idle([&end] {
+      end.End("nobody is here");
+      end.End("nor here");
+    });
+    const std::string why = end.Wait();
+    idle.join();
+    // It is no loss, after which the daemon would start again.
+    if (why != "nobody is here" || !end.lost().ok()) _exit(2);
+  });
+  EXPECT_EQ(ExitStatus(pid), 0);
+}
+
 TEST(ExitAtTheLatest, EndsAProcessThatDoesNot) {
   const pid_t pid = Fork([] {
     ExitAtTheLatestIn(1);

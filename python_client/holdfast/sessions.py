@@ -40,10 +40,14 @@ def connect(
     A session that has a name and keeps something (keep()) outlives the program,
     however that ends, for its grace period; close() and `holdfast end` end it.
 
-    address   "host:port" (gRPC) or "unix:/path" (shared memory). None: what
-              HOLDFAST_ADDRESS names, else a daemon that runs on this machine,
-              else a private one that ends with this program, or with the last
-              session that has a name.
+    address   "host:port" (gRPC; "host": port 50151), "unix:/path" (shared memory),
+              "ssh://user@host" (gRPC through ssh, which needs neither token nor
+              TLS), or the name of a host (`holdfast login`). None: what
+              HOLDFAST_ADDRESS names, else what `holdfast use` chose, else what the
+              machine's /etc/holdfast/client.conf says, else the machine's service or
+              a daemon of yours that runs here. Else, with session=, your own is
+              started, which stays (`holdfast start`); without, a private one, which
+              ends with this program.
     session   a name for the session. If a program left a session of that name
               (detach(), or a lost connection), this one goes on with it: its
               `attached` is True, and kept() returns what is kept there. Else it
@@ -62,7 +66,8 @@ def connect(
               None: HOLDFAST_RUN_AHEAD_SECONDS, else 2.
     default   whether new tensors are made in this session.
 
-    Over gRPC a daemon may ask who you are, and you may ask it:
+    Over gRPC a daemon may ask who you are, and you may ask it. What is not given is
+    the named host's, else the environment's:
 
     token     what `holdfast token create` printed. None: HOLDFAST_TOKEN, else
               the text of the file HOLDFAST_TOKEN_FILE.
@@ -80,8 +85,12 @@ def connect(
         raise ValueError(f"grace must be a number of seconds. Got {grace}")
     if attach and not session:
         raise ValueError("connect(attach=True) needs the session's name")
+    address, known = _resolve(address or "")
+    credentials = _credentials(token, ca, certificate, key, allow_plaintext_token)
+    if session and not address:
+        _find_a_daemon_that_stays()
     return _C.connect(
-        address or "",
+        address,
         session or "",
         bool(attach),
         attach is None and bool(session),
@@ -89,9 +98,24 @@ def connect(
         float(timeout),
         None if reconnect_timeout is None else float(reconnect_timeout),
         default,
-        _credentials(token, ca, certificate, key, allow_plaintext_token),
+        tuple(given or kept for given, kept in zip(credentials, known, strict=True)),
         None if run_ahead is None else float(run_ahead),
     )
+
+
+def _find_a_daemon_that_stays():
+    """For a session with a name where nobody runs a daemon: the user's own is started.
+
+    Not where the program's tensors are on a private daemon already, which stays for the
+    session that gets the name, nor where HOLDFAST_SOCKET names the only place to look.
+    """
+    current = _C.current_session()
+    if os.environ.get("HOLDFAST_SOCKET") or (current and not current.closed):
+        return
+    if not os.path.exists(_C.default_address().removeprefix("unix:")):
+        from holdfast.service import own_daemon
+
+        own_daemon.start_for_session()
 
 
 def _credentials(token, ca, certificate, key, allow_plaintext_token):
@@ -276,6 +300,7 @@ def _leave():
     """What the end of the program does with its sessions."""
     for address, name, count, seconds in _C.close_all():
         names = f"{count} kept name{'s' if count != 1 else ''}"
+        address = _spoken.get(address, address)
         where = "" if _is_found(address) else f"{address!r}, "
         # None in a program without a terminal.
         if sys.stderr is not None:
@@ -285,6 +310,26 @@ def _leave():
                 file=sys.stderr,
                 flush=True,
             )
+    # Their connections are closed: so may what carried them be.
+    if ssh := sys.modules.get("holdfast.service.ssh"):
+        ssh.close_all()
+
+
+def _resolve(address):
+    """(address, credentials) of what a program gave: a host's name, ssh://."""
+    from holdfast.service import hosts
+
+    found, credentials = hosts.resolve(address)
+    if found.startswith("grpc+unix:") and address and address != found:
+        _spoken[found] = address
+    return found, credentials
+
+
+# What programs call an address that means nothing to the next one: a tunnel's.
+_spoken = {}
+
+
+_C.set_address_resolver(_resolve)
 
 
 def _is_found(address):

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "client/fork_guard.h"
+#include "python_client/src/admin_binding.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/tensor_type.h"
 #include "python_client/src/version.h"
@@ -14,6 +15,7 @@
 namespace holdfast::python {
 
 using client::ConnectOptions;
+using client::Credentials;
 using client::Session;
 using client::Tensor;
 
@@ -38,7 +40,8 @@ struct Sessions {
   std::shared_ptr<Session> current;
   std::vector<std::weak_ptr<Session>> opened;
   NextSession next;
-  bool child = false;  // of a process that had a session, or a worker
+  bool child = false;            // of a process that had a session, or a worker
+  PyObject* resolver = nullptr;  // owned; null: addresses are as they are
   std::weak_ptr<Session> implicit;
 };
 
@@ -76,11 +79,36 @@ absl::StatusOr<std::shared_ptr<Session>> Connect(
   return session;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> ConnectDefault() {
+// What a resolver made of an address.
+struct Resolved {
+  std::string address;
+  Credentials credentials;
+};
+
+// False with an error set.
+bool Resolve(Resolved* resolved) {
+  const PyRef resolver = PyRef::Borrowed(All().resolver);
+  if (!resolver) return true;
+  const PyRef answer(
+      PyObject_CallFunction(resolver.get(), "s", resolved->address.c_str()));
+  const char* address = nullptr;
+  PyObject* credentials = nullptr;
+  if (!answer ||
+      !PyArg_ParseTuple(answer.get(), "sO", &address, &credentials) ||
+      !ReadCredentials(credentials, &resolved->credentials)) {
+    return false;
+  }
+  resolved->address = address;
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> ConnectDefault(
+    const Resolved& resolved) {
   Sessions& all = All();
   if (all.current != nullptr) return all.current;
   ConnectOptions options =
-      ChildOptions(all.next.address, all.next.parent_token);
+      ChildOptions(resolved.address, all.next.parent_token);
+  options.credentials = resolved.credentials;
   if (!all.child) options.grace_seconds = ConnectOptions().grace_seconds;
   absl::StatusOr<std::shared_ptr<Session>> session = Connect(options);
   if (!session.ok()) return session;
@@ -100,7 +128,7 @@ absl::StatusOr<std::shared_ptr<Session>> ConnectDefault() {
 absl::StatusOr<std::shared_ptr<Session>> SessionBeside(const Session& parent) {
   Sessions& all = All();
   if (all.current == nullptr && all.next.address == parent.address()) {
-    return ConnectDefault();
+    return ConnectDefault({all.next.address, {}});
   }
   for (const std::shared_ptr<Session>& session : OpenedSessions()) {
     if (session->address() == parent.address() && !session->closed()) {
@@ -160,10 +188,18 @@ std::shared_ptr<Session> ImplicitSession() {
 
 Session* DefaultSession() {
   if (Session* current = All().current.get()) return current;
-  absl::StatusOr<std::shared_ptr<Session>> session = ConnectDefault();
+  Resolved resolved{All().next.address, {}};
+  if (!Resolve(&resolved)) return nullptr;
+  absl::StatusOr<std::shared_ptr<Session>> session = ConnectDefault(resolved);
   if (session.ok()) return session->get();  // All() holds it
   RaiseStatus(session.status());
   return nullptr;
+}
+
+PyObject* SetAddressResolver(PyObject*, PyObject* resolver) {
+  Py_XDECREF(All().resolver);
+  All().resolver = resolver == Py_None ? nullptr : Py_NewRef(resolver);
+  Py_RETURN_NONE;
 }
 
 void PrepareSession(NextSession next) {

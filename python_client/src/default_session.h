@@ -40,6 +40,11 @@ std::shared_ptr<client::Session> ImplicitSession();
 // The default session; connects on first use. nullptr with an error set.
 client::Session* DefaultSession();
 
+// (callable or None): asked with the address of the session that is about to
+// be opened ("": nobody named one) for (address, credentials as ReadCredentials
+// takes them), which are used instead. METH_O.
+PyObject* SetAddressResolver(PyObject*, PyObject* resolver);
+
 // What the default session is opened with, once somebody needs it.
 struct NextSession {
   std::string address;  // "": as connect() finds it

@@ -579,6 +579,8 @@ void AppendSessionFunctions(std::vector<PyMethodDef>* functions) {
       {"default_address", DefaultAddress, METH_NOARGS, nullptr});
   functions->push_back(
       {"prepare_session", PrepareSessionFunction, METH_VARARGS, nullptr});
+  functions->push_back(
+      {"set_address_resolver", SetAddressResolver, METH_O, nullptr});
   functions->push_back({"set_default_session", SetDefaultSession, METH_O,
                         "set_default_session(session, /)\n--\n\n"
                         "Makes new tensors in this session; None: in one "

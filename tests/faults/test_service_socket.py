@@ -57,11 +57,14 @@ torch.keep("a", a)
     assert "connect(session='s')" in first.stderr
 
 
-def test_ones_own_daemon_comes_first(machine, daemon, start_daemon):
+def test_the_service_comes_before_ones_own_daemon(machine, daemon, start_daemon):
+    """Its limits and shares hold for everybody."""
     own = start_daemon()
     os.mkdir(machine["XDG_RUNTIME_DIR"] + "/holdfast")
     os.symlink(own.socket, machine["XDG_RUNTIME_DIR"] + "/holdfast/holdfastd.sock")
     out = run(machine, "-c", PROGRAM, service=daemon.socket)
+    assert out.stdout == f"3.0 unix:{daemon.socket}\n"
+    out = run(machine, "-c", PROGRAM, service="/nowhere/d.sock")
     assert out.stdout.endswith("/run/holdfast/holdfastd.sock\n")
     # Who names a socket gets that one or a private daemon.
     named = {**machine, "HOLDFAST_SOCKET": "/nowhere/d.sock"}

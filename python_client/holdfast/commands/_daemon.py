@@ -14,23 +14,35 @@ def add_address(parser):
     parser.add_argument(
         "address",
         nargs="?",
-        help="host:port or unix:PATH (default: HOLDFAST_ADDRESS, else this machine's "
-        "daemon)",
+        help="a host's name, host:port, ssh://HOST or unix:PATH (default: "
+        "HOLDFAST_ADDRESS, else `holdfast use`, else this machine's daemon)",
     )
     parser.add_argument("--address", dest="named_address", help=argparse.SUPPRESS)
 
 
 def address_of(args):
-    return args.address or args.named_address or default_address()
+    """What the daemon's requests take. SystemExit: it cannot be found out."""
+    return resolved(args.address or args.named_address or "")
+
+
+def resolved(address):
+    """The address that a name of a host, an ssh:// or "" stands for. The host's
+    credentials are this process's from now on."""
+    from holdfast import _C
+    from holdfast.service import hosts
+
+    try:
+        found, (token, ca, certificate, key, _) = hosts.resolve(address)
+    except hosts.HostsError as error:
+        raise SystemExit(fail(str(error))) from None
+    shown = dict(TOKEN=token, CA=ca, CERTIFICATE=certificate, KEY=key)
+    os.environ.update({f"HOLDFAST_{n}": text for n, text in shown.items() if text})
+    return found or _C.default_address()
 
 
 def default_address():
     """Where a daemon that nobody named would be, without starting one."""
-    if os.environ.get("HOLDFAST_ADDRESS"):
-        return os.environ["HOLDFAST_ADDRESS"]
-    from holdfast import _C
-
-    return _C.default_address()
+    return resolved("")
 
 
 def read_stats(address):
@@ -43,21 +55,21 @@ def read_stats(address):
     return _stats.parse(_C.ask_stats(address, 10.0))
 
 
-def ask_admin(address, kind, **request):
-    """The daemon's answer to a request of proto/admin.proto. Raises HoldfastError.
+# Credentials are then those of connect() in the environment.
+_NOTHING = ("", "", "", "", False)
 
-    Credentials are those of connect() in the environment.
-    """
+
+def ask_admin(address, kind, credentials=_NOTHING, **request):
+    """The daemon's answer to a request of proto/admin.proto. Raises HoldfastError."""
     from holdfast import _C
 
     text = json.dumps({kind: request})
-    nothing = ("", "", "", "", False)
-    return json.loads(_C.ask_admin(address, text, 10.0, nothing))
+    return json.loads(_C.ask_admin(address, text, 10.0, credentials))
 
 
-def whoami(address):
+def whoami(address, credentials=_NOTHING):
     """{"name", "role"} of who asks, in the daemon's eyes. Raises HoldfastError."""
-    (user,) = ask_admin(address, "whoami")["users"]
+    (user,) = ask_admin(address, "whoami", credentials)["users"]
     return {"name": user["name"], "role": user["role"]}
 
 

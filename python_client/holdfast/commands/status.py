@@ -35,7 +35,7 @@ def main(args):
         reply["you"] = whoami(address)
         reply["you"]["limits"] = _own_limits(address, reply["you"]["name"])
     except HoldfastError as error:
-        return fail(str(error))
+        return fail(f"{error}{_how_to_start(address)}")
     if args.json:
         print(json.dumps(reply, indent=2))
         return 0
@@ -44,11 +44,34 @@ def main(args):
         f"up {duration(reply['uptime_seconds'])}"
     )
     print(_you(reply["you"]))
+    _print_own(address)
     print_table(_session_rows(reply["sessions"]))
     if args.ops:
         print()
         print_table(_op_rows(reply["ops"]))
     return 0
+
+
+def _how_to_start(address):
+    """Advice where the daemon of this machine is meant and none runs."""
+    from holdfast.service import places
+
+    own = address == f"unix:{places.own_socket()}"
+    return " Your own starts with: holdfast start" if own else ""
+
+
+def _print_own(address):
+    """Of the daemon that `holdfast start` started: where its files are."""
+    from holdfast.service import own_daemon, own_lock, places
+
+    owner = own_lock.owner()
+    if owner and address == f"unix:{owner['socket']}":
+        how = "a unit of systemd" if owner["unit"] else f"process {owner['pid']}"
+        flags = f", {' '.join(owner['flags'])}" if owner["flags"] else ""
+        print(
+            f"it is yours ({how}{flags}); log {own_daemon.log_file()}, "
+            f"state {places.state_folder()}"
+        )
 
 
 def _own_limits(address, name):

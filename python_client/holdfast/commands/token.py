@@ -75,8 +75,14 @@ def _create(args):
         return fail(f"a user's name has no spaces and parentheses. Got {args.user!r}.")
     if args.days is not None and not 0 < args.days < 36500:
         return fail(f"--days must be above 0 and below 36500. Got {args.days:g}.")
-    with _locked(args.file):
-        lines = _read(args.file, missing_is_empty=True)
+    print(make(args.file, args.user, args.admin, args.days))
+    return 0
+
+
+def make(path, user, admin=False, days=None):
+    """Adds a token to the file at `path`, which is made if need be; returns it."""
+    with _locked(path):
+        lines = _read(path, missing_is_empty=True)
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         known = {fields[0] for fields in _entries(lines)}
@@ -85,13 +91,12 @@ def _create(args):
             number = secrets.token_hex(4)
         token = f"hf_{number}_{secrets.token_urlsafe(32)}"
         now = int(time.time())
-        expires = 0 if args.days is None else now + round(args.days * 86400)
-        role = "admin" if args.admin else "user"
+        expires = 0 if days is None else now + round(days * 86400)
+        role = "admin" if admin else "user"
         digest = hashlib.sha256(token.encode()).hexdigest()
-        lines.append(f"{number} {args.user} {role} {digest} {now} {expires}\n")
-        _write(args.file, lines)
-    print(token)
-    return 0
+        lines.append(f"{number} {user} {role} {digest} {now} {expires}\n")
+        _write(path, lines)
+    return token
 
 
 def _revoke(args):
