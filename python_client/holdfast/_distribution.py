@@ -5,14 +5,12 @@
 same name, and pip lets each overwrite the other's files."""
 
 import os
-import warnings
-from pathlib import Path
 
 # What pip knows the client as. Its package is `holdfast`.
 NAME = "holdfast-tensors"
 SERVER_NAME = "holdfast-tensors-server"
 
-_FOLDER = Path(__file__).parent.parent
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _AGAIN = f"pip install --force-reinstall {NAME.replace('-', '_')}-*.whl"
 
 
@@ -26,10 +24,11 @@ def problem():
             f"the package {_FOLDER}/holdfast has lost its __init__.py, as when PyPI's "
             f"`holdfast`, which is another project, was removed: {_AGAIN}"
         )
-    found = sorted(_FOLDER.glob("holdfast-*.dist-info"))
+    infos = [name for name in os.listdir(_FOLDER) if name.endswith(".dist-info")]
+    found = [name for name in infos if name.startswith("holdfast-")]
     if not found:
         return None
-    version = found[0].name.removeprefix("holdfast-").removesuffix(".dist-info")
+    version = found[0].removeprefix("holdfast-").removesuffix(".dist-info")
     return (
         f"PyPI's `holdfast` {version}, which is another project, is installed in "
         f"{_FOLDER} and shares files with this package: pip uninstall holdfast, then "
@@ -44,4 +43,6 @@ def check(version):
     """
     ours = f"{_FOLDER}/{NAME.replace('-', '_')}-{version}.dist-info"
     if not os.path.exists(ours) and (found := problem()):
+        import warnings
+
         warnings.warn(found, stacklevel=3)
