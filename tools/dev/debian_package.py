@@ -56,8 +56,9 @@ set -e
 if [ "$1" = configure ]; then
   adduser --quiet --system --group --no-create-home --home /var/lib/holdfast \\
     --gecos Holdfast holdfast
-  # Tokens and keys: root writes them, the daemon's group reads them.
-  install -d -o root -g holdfast -m 0750 /etc/holdfast
+  # Tokens and keys: root writes them, the daemon's group reads them. Everybody may
+  # open client.conf, and whatever else has a mode that says so.
+  install -d -o root -g holdfast -m 0751 /etc/holdfast
   deb-systemd-helper enable holdfastd.service >/dev/null || true
   if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
