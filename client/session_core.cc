@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "client/admin.h"
 #include "client/fork_guard.h"
+#include "client/meta_session.h"
 #include "ops/op_id.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
@@ -191,6 +192,17 @@ absl::Status SessionCore::CheckOwner(absl::string_view op,
                                      const Tensor& tensor) const {
   if (ABSL_PREDICT_TRUE(tensor->session().get() == this)) {
     return absl::OkStatus();
+  }
+  if (IsMeta(*this) || IsMeta(*tensor->session())) {
+    const std::string& other =
+        IsMeta(*this) ? tensor->session()->device() : device();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", op,
+        "] Expected all tensors to be on the same device, but found at "
+        "least two devices, meta and ",
+        other, ". Got ", tensor->spec().ToString(),
+        ". Tensors of 'meta' have no data: make them on a device with "
+        "module.to_empty(device=...) or holdfast.empty_like(x, device=...)."));
   }
   const auto describe = [](const Session& session) {
     const std::string name = session.name();

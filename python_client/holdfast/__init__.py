@@ -124,6 +124,7 @@ _SUBMODULES = (
     "distributed",
     "distributions",
     "fft",
+    "foreach",
     "func",
     "functional",
     "fx",
@@ -158,6 +159,15 @@ _AUTOCAST_STATE = """
     set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
     set_autocast_enabled set_autocast_gpu_dtype
 """
+_FOREACH = """
+    abs abs_ acos acos_ add add_ addcdiv addcdiv_ addcmul addcmul_ asin asin_ atan atan_
+    ceil ceil_ clamp_max clamp_max_ clamp_min clamp_min_ clone copy_ cos cos_ cosh cosh_
+    div div_ erf erf_ erfc erfc_ exp exp_ expm1 expm1_ floor floor_ frac frac_ lerp
+    lerp_ lgamma lgamma_ log log10 log10_ log1p log1p_ log2 log2_ log_ max maximum
+    maximum_ minimum minimum_ mm mul mul_ neg neg_ norm pow pow_ reciprocal reciprocal_
+    round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ sin sin_ sinh sinh_ sqrt sqrt_
+    sub sub_ tan tan_ tanh tanh_ trunc trunc_ zero_
+"""
 _GRID_SAMPLERS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 _ELSEWHERE = {
     "load": "serialization",
@@ -165,11 +175,13 @@ _ELSEWHERE = {
     "autocast": "amp",
     **dict.fromkeys(_AUTOCAST_STATE.split(), "amp.state"),
     "vmap": "func",
+    **dict.fromkeys(("TypedStorage", "UntypedStorage"), "storage"),
     "load_ipython_extension": "notebook",
     "unload_ipython_extension": "notebook",
     **dict.fromkeys(("dsmm", "smm", "sparse_coo_tensor", "spmm"), "sparse"),
     **dict.fromkeys(_IN_FUNCTIONAL.split(), "nn.functional"),
     **dict.fromkeys(_GRID_SAMPLERS, "nn.functional.sampling"),
+    **dict.fromkeys((f"_foreach_{name}" for name in _FOREACH.split()), "foreach"),
 }
 __getattr__ = missing.module_getattr("torch", _SUBMODULES, _ELSEWHERE)
 

@@ -72,7 +72,9 @@ _entered = []  # the defaults before each `with device(...)`
 
 
 def device_of_number(number):
-    """The device that the C++ client calls so: 0 the CPU, 1 the first GPU."""
+    """The device that the C++ client calls so: 0 the CPU, 1 the first GPU, -1 meta."""
+    if number < 0:
+        return device("meta")
     return device("cuda", number - 1) if number else device("cpu")
 
 

@@ -187,7 +187,12 @@ def tensor_text(tensor, prefix="tensor("):
         suffixes.append(f"device='{tensor.device}'")
     default = tensor.dtype in _default_types()
     shape = tuple(tensor.shape)
-    if tensor.numel() == 0:
+    if tensor.is_meta:
+        body = "..."
+        suffixes.append(f"size={shape}")
+        if tensor.dtype is not _C.default_dtype():
+            suffixes.append(f"dtype={tensor.dtype}")
+    elif tensor.numel() == 0:
         body = "[]"
         if len(shape) != 1:
             suffixes.append(f"size={shape}")

@@ -75,17 +75,23 @@ class UnsupportedError(HoldfastError, NotImplementedError):
 class MissingAttributeError(UnsupportedError, AttributeError):
     """A name of PyTorch's that Holdfast has not; hasattr() says False."""
 
-    # The module that was asked, and for what: str() suggests names like it.
-    # Only then, since programs ask hasattr() about many names.
+    # What was asked for, as PyTorch calls it, and in which of our modules: str() says
+    # what to do instead. Only then, since programs ask hasattr() about many names.
+    missing = None
     module = None
 
     def __str__(self):
         text = super().__str__()
-        if self.module is None:
+        if self.missing is None:
             return text
-        names = (name for name in dir(self.module) if not name.startswith("_"))
-        near = difflib.get_close_matches(self.name, names, n=1, cutoff=0.75)
-        return f"{text} Did you mean: {near[0]!r}?" if near else text
+        from holdfast import _advice
+
+        near = None
+        if self.module is not None:
+            names = (name for name in dir(self.module) if not name.startswith("_"))
+            near = difflib.get_close_matches(self.name, names, n=1, cutoff=0.75)
+            near = near[0] if near else None
+        return f"{text} {_advice.about(self.missing, near)}"
 
 
 class InternalError(HoldfastError, RuntimeError):

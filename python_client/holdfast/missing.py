@@ -11,29 +11,43 @@ import opcode
 import sys
 
 from holdfast import _C
-from holdfast.errors import MissingAttributeError, UnsupportedError
+from holdfast.errors import MissingAttributeError
 
-# Methods of torch.Tensor that programs use; listed, since a general
+# What torch.Tensor has and this package's has not; listed, since a general
 # __getattr__ would slow down every attribute of a tensor.
-METHODS = """
-    asin asinh atan atan2 atanh acos acosh backward_ bitwise_left_shift
-    bitwise_right_shift cauchy_ ceil_divide digamma exponential_ geometric_ i0
-    is_sparse_csr lgamma log_normal_ multinomial mvlgamma numpy_ polygamma rename set_
-    sparse_mask storage to_sparse untyped_storage vander
+TENSOR_NAMES = """
+    ccol_indices chalf col_indices const_data_ptr crow_indices dense_dim dequantize
+    dim_order eig grad_dtype hash_tensor index indices int_repr ipu is_coalesced
+    is_distributed lstsq module_load mtia name output_nr q_per_channel_axis
+    q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme
+    record_stream reinforce resize_as resize_as_sparse_ row_indices slice_inverse smm
+    solve sparse_dim sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type
+    to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
+    to_sparse_csr unsafe_split_with_sizes values volatile xpu
 """.split()
 
 
-def _stub(name):
-    def missing(self, *args, **kwargs):
-        raise UnsupportedError(f"holdfast has no Tensor.{name} yet.")
+def error_of(module, name):
+    """The error about `name`, which `module` (PyTorch's: "torch.nn") has not: its text,
+    made when it is shown, ends with what to do."""
+    error = MissingAttributeError(f"holdfast has no {module}.{name}.")
+    error.missing = f"{module}.{name}"
+    return error
 
-    missing.__name__ = missing.__qualname__ = name
-    return missing
+
+class _Missing:
+    """An attribute of Tensor that is not there: hasattr() says so."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __get__(self, tensor, kind=None):
+        raise error_of("torch.Tensor", self._name)
 
 
-for _name in METHODS:
+for _name in TENSOR_NAMES:
     if not hasattr(_C.Tensor, _name):
-        setattr(_C.Tensor, _name, _stub(_name))
+        setattr(_C.Tensor, _name, _Missing(_name))
 
 
 # The packages that ours stand in for under `holdfast run`.
@@ -65,19 +79,18 @@ def module_getattr(module, submodules=(), names=None):
             value = getattr(importlib.import_module(f"{own}.{names[name]}"), name)
             setattr(sys.modules[own], name, value)
             return value
-        hint = f"holdfast has no {module}.{name}; `holdfast ops` lists the ops it has."
+        error = error_of(module, name)
+        error.module = sys.modules[own]
+        error.name = name
         if _is_import(sys._getframe(1)):
-            # Python would name our module, and drop the hint.
+            # Python would name our module, and drop the advice.
             stands_in = sys.modules.get(package) is sys.modules[_OWN[package]]
             shown = module if stands_in else own
             raise ImportError(
-                f"cannot import name {name!r} from {shown!r} ({hint})", name=shown
+                f"cannot import name {name!r} from {shown!r} ({error})", name=shown
             )
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(f"module '{own}' has no attribute '{name}'")
-        error = MissingAttributeError(hint)
-        error.module = sys.modules[own]
-        error.name = name
         raise error
 
     return __getattr__

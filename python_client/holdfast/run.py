@@ -63,8 +63,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         except ModuleNotFoundError as error:
             if error.name is not None and not own.startswith(error.name):
                 raise  # something that the module itself needs
+            from holdfast import _advice
+
             raise ModuleNotFoundError(
-                f"holdfast has no module {fullname}", name=fullname
+                f"holdfast has no module {fullname}. {_advice.about(fullname)}",
+                name=fullname,
             ) from None
         if not hasattr(module, "__getattr__"):
             module.__getattr__ = module_getattr(fullname)

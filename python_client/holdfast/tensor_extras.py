@@ -374,6 +374,11 @@ def is_shared(self):
 
 Tensor.is_sparse = False
 Tensor.is_quantized = False
-Tensor.is_meta = False
+Tensor.is_meta = property(
+    lambda self: self._device_number < 0, doc="Whether it has sizes, but no data."
+)
+# Devices that no daemon has.
+for _name in ("maia", "mtia", "vulkan", "xla"):
+    setattr(Tensor, f"is_{_name}", False)
 Tensor.layout = strided
 Tensor.names = property(lambda self: (None,) * self.dim())

@@ -60,7 +60,7 @@ def data_ptr(self):
     It waits, and the address is good until the memory dies. Until then each op on that
     memory is waited for, as with numpy(): `is_set_to()` compares places without that.
     """
-    return self._address()
+    return 0 if self.is_meta else self._address()
 
 
 @method
@@ -104,13 +104,32 @@ FUNCTIONS["_shape_as_tensor"] = _shape_as_tensor
 
 
 @method
+def untyped_storage(self):
+    """The tensor's memory, a torch.UntypedStorage: its size, address and bytes."""
+    from holdfast.storage import UntypedStorage
+
+    return UntypedStorage._of(self)
+
+
+@method
+def storage(self):
+    """The tensor's memory as elements of its type, a torch.TypedStorage."""
+    from holdfast.storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@method
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Makes this tensor show the memory of `source`, of the same type; without it,
-    nothing. With `size`: the elements of that memory from `storage_offset` on.
-    Returns self."""
+    """Makes this tensor show the memory of `source`, a tensor of the same type or a
+    storage; without it, nothing. With `size`: the elements of that memory from
+    `storage_offset` on. Returns self."""
     if source is None:
         self.data = self.new_empty((0,))
         return self
+    if not isinstance(source, _C.Tensor):
+        source = source._as(self.dtype)
+        size = tuple(source.shape) if size is None else size
     shown = source.detach()
     if size is not None:
         if stride is None:

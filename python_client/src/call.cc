@@ -7,6 +7,7 @@
 #include "python_client/src/array_mirror.h"
 #include "python_client/src/autocast.h"
 #include "python_client/src/default_dtype.h"
+#include "python_client/src/device_argument.h"
 #include "python_client/src/errors.h"
 #include "python_client/src/read.h"
 #include "python_client/src/saved_tensors_binding.h"
@@ -25,12 +26,20 @@ thread_local bool g_grad_enabled = true;
 // UseDefault is at work on this thread.
 thread_local bool g_in_default = false;
 
-// The session of the first tensor; a creation op runs in the default one.
-Session* SessionFor(absl::Span<const Tensor> inputs) {
+// The session of the first tensor; a creation op runs in the default one, or in
+// that of "meta".
+Session* SessionFor(const Attrs& attrs, absl::Span<const Tensor> inputs) {
   for (const Tensor& input : inputs) {
     if (input) return input->session().get();
   }
-  return DefaultSession();
+  int device = attrs.device();
+  return SessionOfDevice(&device);
+}
+
+// The op as the session of "meta" takes it.
+Attrs WithoutDevice(Attrs attrs) {
+  attrs.set_device(0);
+  return attrs;
 }
 
 // Whether the session may wait: for memory that a program looks at, or for
@@ -70,6 +79,11 @@ const OpSchema& SchemaOf(OpId id) {
 }
 
 namespace {
+
+bool Finished(const absl::Status& status) {
+  if (!status.ok()) RaiseStatus(status);
+  return status.ok();
+}
 
 // Waits while the program is too far ahead of the daemon; other threads go on.
 // False: Python's error is set.
@@ -111,8 +125,13 @@ bool Apply(const Attrs& attrs, absl::Span<const Tensor> inputs, bool inplace,
     }
     unpack = UnpackHere();
   }
-  Session* session = SessionFor(inputs);
+  Session* session = SessionFor(attrs, inputs);
   if (session == nullptr) return false;
+  if (ABSL_PREDICT_FALSE(attrs.device() == kMetaDevice)) {
+    // Nothing is drawn there: no stream of random numbers moves on.
+    return Finished(session->Apply(WithoutDevice(attrs), inputs, inplace,
+                                   g_grad_enabled, outputs));
+  }
   absl::Status status;
   if (ABSL_PREDICT_FALSE(Waits(inputs) || session->too_far_ahead())) {
     // The copies outlive whatever other threads do to the Python objects

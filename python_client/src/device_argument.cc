@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/meta_session.h"
 #include "python_client/src/call.h"
 #include "python_client/src/default_session.h"
 #include "python_client/src/errors.h"
@@ -72,6 +73,33 @@ bool CheckIndex(const Session& session, int index) {
 
 }  // namespace
 
+Session* MetaSession() {
+  // Never destroyed: the process may end while threads still run.
+  static auto* const session = new std::shared_ptr<Session>;
+  if (*session == nullptr || (*session)->forked()) {
+    absl::StatusOr<std::shared_ptr<Session>> opened = client::OpenMetaSession();
+    if (!opened.ok()) {
+      RaiseStatus(opened.status());
+      return nullptr;
+    }
+    // A forked process leaves what it cannot use, with its threads, alone.
+    if (*session != nullptr) new std::shared_ptr<Session>(*session);
+    *session = *std::move(opened);
+  }
+  return session->get();
+}
+
+int DeviceOf(const Tensor& tensor) {
+  return client::IsMeta(*tensor->session()) ? kMetaDevice
+                                            : tensor->spec().device;
+}
+
+Session* SessionOfDevice(int* number) {
+  if (*number != kMetaDevice) return DefaultSession();
+  *number = 0;
+  return MetaSession();
+}
+
 int DefaultDevice() { return g_default_device; }
 
 bool ParseDevice(PyObject* device, int* number) {
@@ -79,9 +107,6 @@ bool ParseDevice(PyObject* device, int* number) {
     *number = g_default_device;
     return true;
   }
-  Session* session = DefaultSession();
-  if (session == nullptr) return false;
-  const std::string& own = session->device();
   std::string type;
   int index = -1;
   if (PyLong_Check(device)) {
@@ -91,6 +116,13 @@ bool ParseDevice(PyObject* device, int* number) {
   } else if (!TakeApart(device, &type, &index)) {
     return false;
   }
+  if (type == client::kMeta) {
+    *number = kMetaDevice;
+    return true;
+  }
+  Session* session = DefaultSession();
+  if (session == nullptr) return false;
+  const std::string& own = session->device();
   if (type == "cpu") {
     *number = 0;
     return true;
@@ -108,8 +140,56 @@ bool ParseDevice(PyObject* device, int* number) {
   return true;
 }
 
+namespace {
+
+// A tensor of the same sizes, type and strides on "meta".
+Tensor OnMeta(const Tensor& tensor) {
+  const TensorSpec& spec = tensor->spec();
+  Attrs attrs(&SchemaOf(OpId::empty));
+  // Another order of the elements is kept, gaps between them are not.
+  int64_t reach = 1;
+  for (int i = 0; i < spec.rank(); ++i) {
+    reach += (spec.shape[i] - 1) * spec.strides[i];
+  }
+  const bool order = !spec.contiguous() && reach == NumElements(spec.shape);
+  attrs.Set(0, order ? Dims{reach} : spec.shape);
+  attrs.Set(1, spec.dtype);
+  attrs.set_device(kMetaDevice);
+  Tensor made;
+  if (!Apply(attrs, {}, false, absl::MakeSpan(&made, 1))) return Tensor();
+  if (order) {
+    Attrs view(&SchemaOf(OpId::as_strided));
+    view.Set(0, spec.shape);
+    view.Set(1, spec.strides);
+    const Tensor memory = std::exchange(made, Tensor());
+    if (!Apply(view, absl::MakeConstSpan(&memory, 1), false,
+               absl::MakeSpan(&made, 1))) {
+      return Tensor();
+    }
+  }
+  if (tensor->requires_grad) {
+    const absl::Status status = made->session()->SetRequiresGrad(made, true);
+    if (!status.ok()) {
+      RaiseStatus(status);
+      return Tensor();
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
 Tensor MoveTo(Tensor tensor, int number) {
-  if (!tensor || tensor->spec().device == number) return tensor;
+  if (!tensor || DeviceOf(tensor) == number) return tensor;
+  if (number == kMetaDevice) return OnMeta(tensor);
+  if (client::IsMeta(*tensor->session())) {
+    RaiseUnsupported(
+        "Cannot copy out of meta tensor; no data! Please use "
+        "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+        "moving module from meta to a different device, and "
+        "torch.empty_like(x, device=...) for a tensor.");
+    return Tensor();
+  }
   Attrs attrs(&SchemaOf(OpId::to_device));
   attrs.Set(0, int64_t{number});
   Tensor moved;
@@ -121,6 +201,7 @@ Tensor MoveTo(Tensor tensor, int number) {
 }
 
 std::string DeviceName(const Session& session, int number) {
+  if (client::IsMeta(session)) return client::kMeta;
   if (number == 0) return "cpu";
   return absl::StrCat(session.device(), ":", number - 1);
 }
@@ -171,7 +252,7 @@ PyObject* MoveToFunction(PyObject*, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "what is moved must be a Tensor");
     return nullptr;
   }
-  if (TensorOf(object)->spec().device == number) {
+  if (DeviceOf(TensorOf(object)) == number) {
     Py_INCREF(object);
     return object;
   }

@@ -14,6 +14,17 @@
 
 namespace holdfast::python {
 
+// "meta" among the numbers of devices: its tensors are those of a session of
+// their own (client/meta_session.h), where their device is 0.
+inline constexpr int kMetaDevice = -1;
+client::Session* MetaSession();  // null with an error set
+
+// The number by which programs know the tensor's device.
+int DeviceOf(const client::Tensor& tensor);
+
+// The session that makes tensors on a device, and how that calls it.
+client::Session* SessionOfDevice(int* number);
+
 // The device of tensors that are made without a word about it: a number, "cpu"
 // unless the program changed it.
 int DefaultDevice();

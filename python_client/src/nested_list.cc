@@ -313,10 +313,11 @@ Tensor MakeTensorFromList(PyObject* data, std::optional<DType> dtype) {
   // the shape again, so it never leaves the buffer.
   Write write(shape, *dtype, elements.data());
   if (!write.Visit(data)) return Tensor();
-  Session* session = DefaultSession();
+  int device = ScopedPutDevice::now();
+  Session* session = SessionOfDevice(&device);
   if (session == nullptr) return Tensor();
-  absl::StatusOr<Tensor> tensor = session->Put(*dtype, shape, elements.data(),
-                                               ScopedPutDevice::now(), nullptr);
+  absl::StatusOr<Tensor> tensor =
+      session->Put(*dtype, shape, elements.data(), device, nullptr);
   if (!tensor.ok()) {
     RaiseStatus(tensor.status());
     return Tensor();

@@ -91,12 +91,12 @@ Tensor PutBuffer(PyObject* object, client::BlockMarks* marks) {
   if (!view.Get(object, PyBUF_STRIDES | PyBUF_FORMAT)) return Tensor();
   DType dtype;
   if (!CheckElements(object, *view, &dtype)) return Tensor();
-  Session* session = DefaultSession();
+  int device = ScopedPutDevice::now();
+  Session* session = SessionOfDevice(&device);
   if (session == nullptr) return Tensor();
   // Several sources give no strides for a row-major array.
   const bool plain = PyBuffer_IsContiguous(&*view, 'C') != 0;
   const Dims shape(view->shape, view->shape + view->ndim);
-  const int device = ScopedPutDevice::now();
   const auto put = [&]() -> absl::StatusOr<Tensor> {
     if (plain) return session->Put(dtype, shape, view->buf, device, marks);
     std::vector<char> elements(static_cast<size_t>(view->len));
@@ -238,9 +238,9 @@ PyObject* AsTensorFunction(PyObject*, PyObject* args, PyObject* kwargs) {
   }
   if (IsTensor(data)) {
     const Tensor tensor = TensorOf(data);
-    if (device == Py_None) number = tensor->spec().device;
+    if (device == Py_None) number = DeviceOf(tensor);
     if ((!dtype || tensor->spec().dtype == *dtype) &&
-        tensor->spec().device == number) {
+        DeviceOf(tensor) == number) {
       Py_INCREF(data);
       return data;
     }
@@ -319,7 +319,7 @@ PyObject* FromBytes(PyObject*, PyObject* args) {
                  static_cast<long long>(view->len));
     return nullptr;
   }
-  Session* session = DefaultSession();
+  Session* session = SessionOfDevice(&device);
   if (session == nullptr) return nullptr;
   const std::shared_ptr<Session> held = session->shared_from_this();
   absl::StatusOr<Tensor> tensor;

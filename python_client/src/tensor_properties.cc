@@ -150,7 +150,7 @@ int SetData(PyObject* self, PyObject* value, void*) {
   Tensor grad = session.GetGrad(tensor);
   if (status.ok() && grad && grad->spec().shape == fresh->spec().shape) {
     // Networks are made half of, or moved, with their gradients still there.
-    grad = MoveTo(std::move(grad), fresh->spec().device);
+    grad = MoveTo(std::move(grad), DeviceOf(fresh));
     if (!grad) return -1;
     if (grad->spec().dtype != fresh->spec().dtype) {
       grad = ApplyTo(grad, fresh->spec().dtype);
@@ -177,7 +177,7 @@ PyObject* GetDeviceName(PyObject* self, void*) {
 }
 
 PyObject* GetDeviceNumber(PyObject* self, void*) {
-  return PyLong_FromLong(KnownOf(self)->spec().device);
+  return PyLong_FromLong(DeviceOf(KnownOf(self)));
 }
 
 PyObject* GetSession(PyObject* self, void*) {
@@ -191,6 +191,10 @@ PyObject* Handle(PyObject* self, void*) {
 // Equal for tensors over one storage, while one of them lives.
 PyObject* StorageId(PyObject* self, void*) {
   return PyLong_FromVoidPtr(&TensorOf(self)->storage()->memory());
+}
+
+PyObject* StorageBytes(PyObject* self, void*) {
+  return PyLong_FromLongLong(TensorOf(self)->storage()->memory().bytes);
 }
 
 PyObject* IsShared(PyObject* self, void*) {
@@ -224,6 +228,8 @@ PyGetSetDef g_properties[] = {
     {"_session", GetSession, nullptr, nullptr, nullptr},
     {"_storage_id", StorageId, nullptr,
      "Equal for tensors over one storage, while one of them lives.", nullptr},
+    {"_storage_bytes", StorageBytes, nullptr,
+     "The size of the memory; -1 where only the daemon knows it.", nullptr},
     {"_is_shared", IsShared, nullptr, "Other sessions may have the storage.",
      nullptr},
     {"_handle", Handle, nullptr, "The handle's number, for debugging.",

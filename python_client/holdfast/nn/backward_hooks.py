@@ -10,6 +10,8 @@ whose backward sees the gradients; between the two lies the module.
 import holdfast
 from holdfast.autograd.function import Function
 
+from . import global_hooks
+
 
 class _Watch(Function):
     """The identity; `arrived(gradients)` returns the gradients to go on with."""
@@ -68,8 +70,12 @@ class BackwardHooks:
 
     def __init__(self, module):
         self._module = module
-        self._hooks = list(module._backward_hooks.values())
-        self._pre_hooks = list(module._backward_pre_hooks.values())
+        every = global_hooks
+        self._hooks = [*every.BACKWARD.values(), *module._backward_hooks.values()]
+        self._pre_hooks = [
+            *every.BACKWARD_PRE.values(),
+            *module._backward_pre_hooks.values(),
+        ]
         self._outputs = None  # their gradients, once they came by
 
     def watch_inputs(self, args):
@@ -82,6 +88,8 @@ class BackwardHooks:
 
     def watch_outputs(self, result):
         """The result to hand out: of a tensor, or a tuple with some."""
+        if not (self._hooks or self._pre_hooks):
+            return result
         values = result if isinstance(result, tuple) else (result,)
         self._count_out = len(values)
         watched, self._out_places = _watched(values, self._output_gradients)

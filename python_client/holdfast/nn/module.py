@@ -8,22 +8,13 @@ from typing import Any
 
 import holdfast
 
-from ..utils.hooks import RemovableHandle, register
-from .backward_hooks import BackwardHooks
+from .global_hooks import CALLS, registered
+from .module_hooks import HOOKS, HooksMixin
 from .module_state import STATE_HOOKS, StateMixin
 from .module_tree import TreeMixin
 from .parameter import Buffer, Parameter
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
-_HOOKS = (
-    "_forward_hooks",
-    "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_forward_pre_hooks",
-    "_forward_pre_hooks_with_kwargs",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-)
 
 
 def _fresh_state():
@@ -31,11 +22,11 @@ def _fresh_state():
     return {
         "training": True,
         "_non_persistent_buffers_set": set(),
-        **{name: OrderedDict() for name in _REGISTRIES + _HOOKS + STATE_HOOKS},
+        **{name: OrderedDict() for name in _REGISTRIES + HOOKS + STATE_HOOKS},
     }
 
 
-class Module(TreeMixin, StateMixin):
+class Module(TreeMixin, StateMixin, HooksMixin):
     """Base class of neural network modules, as PyTorch's nn.Module.
 
     A subclass calls `super().__init__()`, assigns parameters, buffers and
@@ -69,114 +60,17 @@ class Module(TreeMixin, StateMixin):
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
+            or CALLS
         ):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 
+    def compile(self, *args, **kwargs):
+        """Nothing, as torch.compile: ops run one by one, as written."""
+
     def __setstate__(self, state):
         # Of a pickle that another version wrote, or PyTorch.
         self.__dict__.update({**_fresh_state(), **state})
-
-    # ---- hooks
-
-    def _call_with_hooks(self, args, kwargs):
-        for key, hook in list(self._forward_pre_hooks.items()):
-            if key in self._forward_pre_hooks_with_kwargs:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(
-                            "forward pre-hook must return None or a tuple of "
-                            f"(new_args, new_kwargs), but got {changed}."
-                        )
-                    args, kwargs = changed
-            else:
-                changed = hook(self, args)
-                if changed is not None:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-        called = set()
-        backward = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            backward = BackwardHooks(self)
-            args = backward.watch_inputs(args)
-        try:
-            result = self.forward(*args, **kwargs)
-            for key, hook in list(self._forward_hooks.items()):
-                called.add(key)
-                result = self._run_forward_hook(key, hook, args, kwargs, result)
-            return result if backward is None else backward.watch_outputs(result)
-        except Exception:
-            for key in self._forward_hooks_always_called:
-                if key not in called and key in self._forward_hooks:
-                    hook = self._forward_hooks[key]
-                    self._run_forward_hook(key, hook, args, kwargs, None)
-            raise
-
-    def _run_forward_hook(self, key, hook, args, kwargs, result):
-        if key in self._forward_hooks_with_kwargs:
-            changed = hook(self, args, kwargs, result)
-        else:
-            changed = hook(self, args, result)
-        return result if changed is None else changed
-
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Calls `hook(module, args)` before forward; it may return new args.
-
-        With `with_kwargs`, `hook(module, args, kwargs)` returns None or
-        (args, kwargs). Returns a handle whose `remove()` unregisters it.
-        """
-        handle = RemovableHandle(
-            self._forward_pre_hooks, more=[self._forward_pre_hooks_with_kwargs]
-        )
-        self._forward_pre_hooks[handle.id] = hook
-        if with_kwargs:
-            self._forward_pre_hooks_with_kwargs[handle.id] = True
-        if prepend:
-            self._forward_pre_hooks.move_to_end(handle.id, last=False)
-        return handle
-
-    def register_forward_hook(
-        self, hook, *, prepend=False, with_kwargs=False, always_call=False
-    ):
-        """Calls `hook(module, args, output)` after forward; it may replace output.
-
-        With `with_kwargs`, `hook(module, args, kwargs, output)`; with
-        `always_call`, also when forward raised. Returns a removable handle.
-        """
-        handle = RemovableHandle(
-            self._forward_hooks,
-            more=[self._forward_hooks_with_kwargs, self._forward_hooks_always_called],
-        )
-        self._forward_hooks[handle.id] = hook
-        if with_kwargs:
-            self._forward_hooks_with_kwargs[handle.id] = True
-        if always_call:
-            self._forward_hooks_always_called[handle.id] = True
-        if prepend:
-            self._forward_hooks.move_to_end(handle.id, last=False)
-        return handle
-
-    def register_full_backward_hook(self, hook, prepend=False):
-        """Calls `hook(module, grad_input, grad_output)` in backward.
-
-        Both are tuples: a gradient or None per positional argument of forward and
-        per result (a tensor or a tuple). It may return other gradients of the
-        arguments, as many. Without an argument that requires a gradient it is
-        called with None for each. Returns a removable handle.
-        """
-        return register(self._backward_hooks, hook, prepend)
-
-    def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Calls `hook(module, grad_output)` in backward before the module's own.
-
-        It may return other gradients of the results. Returns a removable handle.
-        """
-        return register(self._backward_pre_hooks, hook, prepend)
-
-    def register_backward_hook(self, hook):
-        """register_full_backward_hook: PyTorch's old kind saw only the gradients of
-        the module's last op."""
-        return self.register_full_backward_hook(hook)
 
     # ---- attributes
 
@@ -200,7 +94,7 @@ class Module(TreeMixin, StateMixin):
             self._forget(name, "_modules")
             # Also under the name of a class attribute or a method, which reading finds
             # first: register_module() would refuse it.
-            self._modules[name] = value
+            self._modules[name] = registered("module", self, name, value)
         elif isinstance(value, Buffer):
             self._need_init("buffers")
             self._forget(name, "_buffers")
@@ -265,7 +159,7 @@ class Module(TreeMixin, StateMixin):
                     "a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
-        self._parameters[name] = param
+        self._parameters[name] = registered("parameter", self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
         """Adds a tensor that is state but no parameter, such as a running mean."""
@@ -275,7 +169,7 @@ class Module(TreeMixin, StateMixin):
                 f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' "
                 "(Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -286,7 +180,7 @@ class Module(TreeMixin, StateMixin):
         self._check_name(name, "module", "_modules")
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     add_module = register_module
 

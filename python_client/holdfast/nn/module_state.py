@@ -4,6 +4,7 @@
 """A Module's state_dict: reading, loading, copying."""
 
 import functools
+import warnings
 from collections import OrderedDict, namedtuple
 
 import holdfast
@@ -79,6 +80,18 @@ class StateMixin:
     def register_state_dict_pre_hook(self, hook):
         """Calls `hook(module, prefix, keep_vars)` before its state is collected."""
         return register(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Calls `hook(module, state_dict, prefix, local_metadata)` once its state and
+        its children's is collected; it may change the dict in place. RuntimeError if it
+        returns one. Returns a removable handle."""
+
+        @functools.wraps(hook)
+        def in_place(*args):
+            if hook(*args) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return register(self._state_dict_hooks, in_place)
 
     def _register_state_dict_hook(self, hook):
         """Calls `hook(module, state_dict, prefix, local_metadata)` after it; what it
@@ -226,7 +239,16 @@ class StateMixin:
                 f"size mismatch for {key}: copying a param with shape {value.shape} "
                 f"from checkpoint, the shape in current model is {current.shape}."
             )
-        if not assign:
+        if not assign and current.is_meta and not value.is_meta:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a "
+                "meta parameter in the current model, which is a no-op. (Did you mean "
+                "to pass `assign=True` to assign items in the state dictionary to "
+                "their corresponding key in the module instead of copying them in "
+                "place?)",
+                stacklevel=4,
+            )
+        elif not assign:
             with holdfast.no_grad():
                 current.copy_(value)
         elif name in self._parameters:

@@ -87,6 +87,22 @@ class TreeMixin:
             module = found
         return module
 
+    def set_submodule(self, target, module, strict=False):
+        """Puts `module` under a dotted name whose parent is there. `strict`: the name
+        must be taken already. ValueError for no name or no module, AttributeError for
+        what is no module."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, TreeMixin):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if not isinstance(getattr(parent, name, module), TreeMixin):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
     def get_parameter(self, target):
         """The parameter under a dotted name."""
         return self._get_member(target, "_parameters", "an nn.Parameter")
@@ -113,23 +129,16 @@ class TreeMixin:
         fn(self)
         return self
 
-    def _apply(self, fn):
+    def _apply(self, fn, recurse=True):
         """Replaces every parameter, gradient and buffer by fn of it, in place."""
-        for module in self.modules():
-            for parameter in module._parameters.values():
+        renewed = {}  # by id: what had to become another object
+        for module in self.modules() if recurse else [self]:
+            for name, parameter in list(module._parameters.items()):
                 if parameter is None:
                     continue
-                data, grad = parameter.data, parameter.grad
-                with holdfast.no_grad():
-                    new = fn(data)
-                    new_grad = None if grad is None else fn(grad)
-                if new is data and new_grad is grad:
-                    continue
-                # The object stays: optimizers and ties go on working. The
-                # gradient goes first, since it must match in type.
-                parameter.grad = None
-                parameter.data = new
-                parameter.grad = new_grad
+                if id(parameter) not in renewed:
+                    renewed[id(parameter)] = _applied(parameter, fn), parameter
+                module._parameters[name] = renewed[id(parameter)][0]
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = fn(buffer)
@@ -190,6 +199,14 @@ class TreeMixin:
 
         return self._apply(convert)
 
+    def to_empty(self, *, device, recurse=True):
+        """Moves the module to `device` without its values: uninitialised parameters and
+        buffers of the same shapes and types take their places. For modules on "meta"
+        (docs/compatibility.md). Returns self."""
+        return self._apply(
+            lambda t: holdfast.empty_like(t, device=device), recurse=recurse
+        )
+
     # ---- modes
 
     def train(self, mode=True):
@@ -226,6 +243,27 @@ class TreeMixin:
             else:
                 with holdfast.no_grad():
                     parameter.grad = parameter.grad.detach().zero_()
+
+
+def _applied(parameter, fn):
+    """The parameter with fn of its data and gradient; another one where it comes from
+    or goes to "meta", of which nothing is left to go on with."""
+    data, grad = parameter.data, parameter.grad
+    with holdfast.no_grad():
+        new = fn(data)
+        new_grad = None if grad is None else fn(grad)
+    if new is data and new_grad is grad:
+        return parameter
+    if new.is_meta != data.is_meta:
+        renewed = type(parameter)(new, parameter.requires_grad)
+        renewed.grad = new_grad
+        return renewed
+    # The object stays: optimizers and ties go on working. The gradient goes first,
+    # since it must match in type.
+    parameter.grad = None
+    parameter.data = new
+    parameter.grad = new_grad
+    return parameter
 
 
 def _parse_to(

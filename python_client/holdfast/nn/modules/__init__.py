@@ -27,7 +27,7 @@ _FILES = {
     "lazy": "lazy",
     "linear": "linear attention",
     "loss": "loss loss_margin",
-    "module": "module",
+    "module": "module global_hooks",
     "normalization": "normalization image",
     "padding": "padding",
     "pixelshuffle": "image",
