@@ -308,7 +308,7 @@ def test_repr():
             "more than one parameter group",
         ),
         (lambda p: optim.Adam([{"params": set(p)}]), TypeError, "ordered collections"),
-        (lambda p: optim.SparseAdam, NotImplementedError, "optim.SparseAdam"),
+        (lambda p: optim.SGD1, NotImplementedError, "no torch.optim.SGD1"),
     ],
 )
 def test_mistakes(make, error, text):

@@ -10,6 +10,13 @@ from collections.abc import Mapping
 import holdfast
 from holdfast.errors import UnsupportedError
 
+from .optimizer_hooks import (  # noqa: F401
+    OptimizerHooks,
+    hooked,
+    register_optimizer_step_post_hook as register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook as register_optimizer_step_pre_hook,
+)
+
 
 class _Required:
     def __repr__(self):
@@ -31,11 +38,12 @@ def _by_device(params, grads):
     return list(lists.values())
 
 
-class Optimizer:
+class Optimizer(OptimizerHooks):
     """Base class. Subclasses define `_step_group(group, params, grads)`.
 
-    `params` is an iterable of tensors, of (name, tensor) pairs' tensors, or of
-    dicts {"params": ..., option: value}; `defaults` holds the options.
+    `params` is an iterable of tensors, of (name, tensor) pairs as named_parameters()
+    gives, or of dicts {"params": ..., option: value}; `defaults` holds the options.
+    Names are kept in each group's "param_names".
     """
 
     def __init__(self, params, defaults):
@@ -68,7 +76,9 @@ class Optimizer:
                 "but the ordering of tensors in sets will change between runs. "
                 "Please use a list instead."
             )
-        params = list(params)
+        params, names = _without_names(params)
+        if names:
+            param_group["param_names"] = names
         for param in params:
             if not isinstance(param, holdfast.Tensor):
                 raise TypeError(
@@ -91,6 +101,11 @@ class Optimizer:
                 "future, this will cause an error",
                 stacklevel=3,
             )
+        if any(bool(names) != ("param_names" in g) for g in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add "
+                f"param group {'with' if names else 'without'} names to the optimizer"
+            )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(id(p) for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -98,6 +113,7 @@ class Optimizer:
 
     # ---- steps
 
+    @hooked
     def step(self, closure=None):
         """Updates every parameter that has a gradient.
 
@@ -142,6 +158,8 @@ class Optimizer:
         Parameters are replaced by their position in the order of the groups.
         Tensors are the optimizer's own, not copies.
         """
+        for hook in list(self._optimizer_state_dict_pre_hooks.values()):
+            hook(self)
         index = self._indices()
         groups = [
             {
@@ -154,7 +172,11 @@ class Optimizer:
             index[id(k)] if isinstance(k, holdfast.Tensor) else k: v
             for k, v in self.state.items()
         }
-        return {"state": state, "param_groups": groups}
+        result = {"state": state, "param_groups": groups}
+        for hook in list(self._optimizer_state_dict_post_hooks.values()):
+            changed = hook(self, result)
+            result = result if changed is None else changed
+        return result
 
     def _indices(self):
         index = {}
@@ -167,8 +189,13 @@ class Optimizer:
         """Takes over what state_dict() returned for the same parameters.
 
         Tensors are copied, to the parameter's dtype if it is floating point.
-        ValueError if the groups differ in number or in size.
+        ValueError if the groups differ in number or in size. A group without
+        "param_names" leaves the names as they are.
         """
+        state_dict = dict(state_dict)
+        for hook in list(self._optimizer_load_state_dict_pre_hooks.values()):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError(
@@ -195,9 +222,12 @@ class Optimizer:
         self.state = state
         absent = self._absent_options()
         self.param_groups = [
-            {**absent, **old, "params": group["params"]} for group, old in pairs
+            {**_names_of(group), **absent, **old, "params": group["params"]}
+            for group, old in pairs
         ]
         self._after_load()
+        for hook in list(self._optimizer_load_state_dict_post_hooks.values()):
+            hook(self)
 
     def _absent_options(self):
         """Options that the class has by now and a saved group may lack: as when it is
@@ -242,6 +272,22 @@ class Optimizer:
                 f"    {key}: {group[key]}" for key in sorted(group) if key != "params"
             ]
         return "\n".join(lines) + "\n)"
+
+
+def _without_names(params):
+    """(the tensors, their names or none) of tensors or of (name, tensor) pairs."""
+    params = list(params)
+    names = [param[0] for param in params if isinstance(param, tuple)]
+    if names and len(names) < len(params):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are "
+            "missing"
+        )
+    return [param[1] for param in params] if names else params, names
+
+
+def _names_of(group):
+    return {"param_names": group["param_names"]} if "param_names" in group else {}
 
 
 def _adapted(value, param):
