@@ -17,15 +17,15 @@ def _broadcast(dims, spec, name):
     if spec.type is None or dims is None or isinstance(dims, int):
         return [dims] * spec.num_leaves
     children = list(dims.values()) if isinstance(dims, dict) else list(dims)
-    if isinstance(dims, dict) and spec.keys is not None:
-        children = [dims[k] for k in spec.keys]
-    if len(children) != len(spec.children):
+    if isinstance(dims, dict) and issubclass(spec.type, dict):
+        children = [dims[k] for k in spec.context]
+    if len(children) != spec.num_children:
         raise ValueError(
             f"vmap({name}): in_dims or out_dims must fit the structure of what they "
             f"are for. Got {dims!r} for {spec}."
         )
     flat = []
-    for child, child_spec in zip(children, spec.children):
+    for child, child_spec in zip(children, spec.children()):
         flat += _broadcast(child, child_spec, name)
     return flat
 
