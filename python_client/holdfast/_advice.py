@@ -13,6 +13,8 @@ CLIENT = (
 
 # A module, with all below it -> what is so about it. The longest match counts.
 _MODULES = {
+    "torch.Generator": "seed, manual_seed, get_state and set_state are here. CLIENT",
+    "torch.UntypedStorage": "x.numpy().view(...) has the bytes as any type. CLIENT",
     "torch._C": "PyTorch's compiled core is not here; CLIENT",
     "torch._dynamo": "Programs run as they are written, so nothing is compiled; CLIENT",
     "torch._export": "No graph is kept here; CLIENT",

@@ -12,9 +12,9 @@ FORWARD, FORWARD_PRE = OrderedDict(), OrderedDict()
 BACKWARD, BACKWARD_PRE = OrderedDict(), OrderedDict()
 # Keys of the hooks in FORWARD and FORWARD_PRE that take keywords, and of those that
 # are called whatever forward raised.
-WITH_KWARGS, ALWAYS_CALLED = {}, {}
+WITH_KWARGS, ALWAYS_CALLED = OrderedDict(), OrderedDict()
 # Every key of the above: whether there is one is asked at each call of a module.
-CALLS = {}
+CALLS = OrderedDict()
 # "parameter", "buffer" or "module" -> hooks.
 REGISTRATION = {what: OrderedDict() for what in ("parameter", "buffer", "module")}
 

@@ -1,39 +1,15 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Multi-head attention (Vaswani et al. 2017); torch.nn.attention."""
-
-import contextlib
-import enum
+"""Multi-head attention (Vaswani et al. 2017)."""
 
 import holdfast
 
-from . import functional as F
-from . import init
-from .linear import Linear
-from .module import Module
-from .parameter import Parameter
-
-
-class SDPBackend(enum.IntEnum):
-    """PyTorch's ways to compute scaled_dot_product_attention; here it is one."""
-
-    ERROR = -1
-    MATH = 0
-    FLASH_ATTENTION = 1
-    EFFICIENT_ATTENTION = 2
-    CUDNN_ATTENTION = 3
-    OVERRIDEABLE = 4
-
-
-@contextlib.contextmanager
-def sdpa_kernel(backends, set_priority=False):
-    """Context manager that changes nothing: the daemon has one way to compute it.
-    TypeError unless backends are SDPBackend."""
-    for backend in backends if isinstance(backends, list) else [backends]:
-        if not isinstance(backend, SDPBackend):
-            raise TypeError(f"sdpa_kernel() takes SDPBackends, but got {backend!r}")
-    yield
+from .. import functional as F
+from .. import init
+from ..linear import Linear
+from ..module import Module
+from ..parameter import Parameter
 
 
 class NonDynamicallyQuantizableLinear(Linear):
