@@ -10,6 +10,8 @@ import textwrap
 
 import pytest
 
+from holdfast._advice import CLIENT
+
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 
@@ -118,10 +120,12 @@ def test_names_that_cannot_be_imported(daemon, tmp_path, module):
         """,
     )
     result = run("-m", "holdfast", "run", path, check=False)
-    assert result.stderr.splitlines()[-1] == (
+    said = result.stderr.splitlines()[-1]
+    assert said.startswith(
         f"ImportError: cannot import name '_nope' from '{module}' (holdfast has no "
-        f"{module}._nope; `holdfast ops` lists the ops it has.)"
+        f"{module}._nope. "
     )
+    assert "pip install torch holdfast-torch" in said
 
 
 def test_names_that_cannot_be_imported_from_the_package():
@@ -154,7 +158,8 @@ def test_torchvision_is_the_packages_where_it_is_not_installed(daemon, tmp_path)
     result = run("-m", "holdfast", "run", "--address", daemon.shm_address, path)
     assert result.stdout.splitlines() == [
         "torch.Size([1, 2]) 0.14.1+holdfast",
-        "holdfast has no torchvision.models.nope; `holdfast ops` lists the ops it has.",
+        "holdfast has no torchvision.models.nope. holdfast.vision has the usual data "
+        f"sets, transforms and models. {CLIENT}",
     ]
 
 

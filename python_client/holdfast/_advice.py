@@ -23,7 +23,9 @@ _MODULES = {
     "torch._inductor": "Programs run as written, so nothing is compiled; CLIENT",
     "torch._library": "No custom operators are registered here; CLIENT",
     "torch._subclasses": "device='meta' gives shapes without data. CLIENT",
-    "torch.ao": "No quantized types here: quantize the saved state_dict(). CLIENT",
+    "torch.accelerator": "torch.accelerator itself has what is here of it. CLIENT",
+    "torch.amp": "torch.amp.autocast and torch.amp.GradScaler are here. CLIENT",
+    "torch.ao": "No quantized types here: model.to(torch.bfloat16) halves it. CLIENT",
     "torch.autograd": "It is part of PyTorch's engine in the process. CLIENT",
     "torch.backends": "The daemon chooses libraries and kernels; leave the switch out.",
     "torch.compiler": "Nothing is compiled, saved or guarded here; CLIENT",
@@ -67,6 +69,9 @@ _MODULES = {
     "torch.nativert": "No graph is kept here; CLIENT",
     "torch.nested": "Use padding with a mask, or packed sequences. CLIENT",
     "torch.nn": "Write it as a Module of what is here. CLIENT",
+    "torch.nn.Module.ipu": "No daemon computes on such a device. CLIENT",
+    "torch.nn.Module.mtia": "No daemon computes on such a device. CLIENT",
+    "torch.nn.Module.xpu": "No daemon computes on such a device. CLIENT",
     "torch.nn.attention": (
         "scaled_dot_product_attention, sdpa_kernel and flex_attention are here. CLIENT"
     ),
@@ -89,7 +94,7 @@ _MODULES = {
     "torch.package": "Save the state_dict() and ship the code as a wheel. CLIENT",
     "torch.profiler": "torch.profiler.profile and `holdfast trace` are here. CLIENT",
     "torch.quantization": (
-        "No quantized types here: quantize the saved state_dict(). CLIENT"
+        "No quantized types here: model.to(torch.bfloat16) halves it. CLIENT"
     ),
     "torch.quasirandom": "scipy.stats.qmc.Sobol draws such numbers. CLIENT",
     "torch.random": "manual_seed, Generator and fork_rng are here. CLIENT",
@@ -280,6 +285,11 @@ def _plain():
     return names
 
 
+def _is_single(name):
+    owner, _, last = name.rpartition(".")
+    return owner in _PLAIN and last in _plain()
+
+
 def find(name):
     """The advice about "torch.export.Dim" and the like; None where there is none."""
     owner, _, last = name.rpartition(".")
@@ -293,11 +303,11 @@ def find(name):
 
 
 def about(name, near=None):
-    """The same; for what the table does not know the name `near` that is here, or how
-    to look."""
+    """The same; for what the table does not know by name, the name `near` that is here,
+    or how to look."""
     known = find(name)
-    if known is None and near is not None:
-        return f"Did you mean: {near!r}?"
+    if near is not None and name not in _MODULES and not _is_single(name):
+        return f"Did you mean: {near!r}? {known or ''}".rstrip()
     return known or (
         "Is it spelt as PyTorch spells it? If so, it is newer than this package: "
         + CLIENT

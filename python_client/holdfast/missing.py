@@ -35,19 +35,19 @@ def error_of(module, name):
     return error
 
 
-class _Missing:
-    """An attribute of Tensor that is not there: hasattr() says so."""
+class Missing:
+    """An attribute of a class that is not there: hasattr() says so."""
 
-    def __init__(self, name):
-        self._name = name
+    def __init__(self, owner, name):
+        self._owner, self._name = owner, name
 
-    def __get__(self, tensor, kind=None):
-        raise error_of("torch.Tensor", self._name)
+    def __get__(self, value, kind=None):
+        raise error_of(self._owner, self._name)
 
 
 for _name in TENSOR_NAMES:
     if not hasattr(_C.Tensor, _name):
-        setattr(_C.Tensor, _name, _Missing(_name))
+        setattr(_C.Tensor, _name, Missing("torch.Tensor", _name))
 
 
 # The packages that ours stand in for under `holdfast run`.

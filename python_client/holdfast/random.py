@@ -16,6 +16,7 @@ import struct
 from holdfast import _C
 from holdfast._device import device as _device
 from holdfast._registry import function
+from holdfast.missing import Missing
 
 _ops = _C.ops
 
@@ -88,6 +89,23 @@ class Generator(_C.RandomStream):
         """Goes on from where get_state was called; returns self."""
         self._move(*_place_of(new_state))
         return self
+
+    def clone_state(self):
+        """Another generator, at the place of this one."""
+        return _rebuilt(str(self.device), *_place_of(self.get_state()))
+
+    def get_offset(self):
+        """How many numbers the stream has given."""
+        return _place_of(self.get_state())[1]
+
+    def set_offset(self, offset):
+        """Goes on after so many numbers of the stream; returns self."""
+        return self.set_state(_state_tensor(self.initial_seed(), offset))
+
+    graphsafe_get_state, graphsafe_set_state, philox_state = (
+        Missing("torch.Generator", name)
+        for name in ("graphsafe_get_state", "graphsafe_set_state", "philox_state")
+    )
 
     def __reduce__(self):
         return _rebuilt, (str(self._device), *self._place())

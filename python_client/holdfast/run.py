@@ -71,8 +71,11 @@ class _Finder(importlib.abc.MetaPathFinder):
             ) from None
         if not hasattr(module, "__getattr__"):
             module.__getattr__ = module_getattr(fullname)
+        if not hasattr(module, "__path__"):
+            # Python would say of what is below it that it is no package.
+            module.__path__ = []
         return importlib.util.spec_from_loader(
-            fullname, _Loader(module), is_package=hasattr(module, "__path__")
+            fullname, _Loader(module), is_package=True
         )
 
 

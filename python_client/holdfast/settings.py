@@ -110,6 +110,29 @@ def _checked(condition, message):
 
 
 @function
+def get_device_module(device=None):
+    """The module of a device's type, torch.cuda or torch.cpu; of the accelerator, or
+    else the CPU, for None. RuntimeError for a type that there is no module of."""
+    import holdfast
+
+    if device is None:
+        device = "cuda" if holdfast.cuda.is_available() else "cpu"
+    kind = holdfast.device(device).type
+    if kind not in ("cpu", "cuda", "mps", "xpu"):
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as "
+            f"'torch.{kind}'."
+        )
+    return getattr(holdfast, kind)
+
+
+@function
+def get_device(input):
+    """The GPU's number of a tensor, -1 on the CPU."""
+    return input.get_device()
+
+
+@function
 def compile(model=None, **kwargs):
     """model itself, a module or a function: ops run one by one, as written."""
     return model if model is not None else lambda f: f

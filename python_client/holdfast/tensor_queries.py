@@ -95,6 +95,15 @@ def to_sparse(self, sparse_dim=None, **options):
     return to_sparse(self, sparse_dim, **options)
 
 
+@method
+def sparse_mask(self, mask):
+    """The elements where the sparse tensor `mask` has entries, as a sparse tensor."""
+    from holdfast.sparse import sparse_coo_tensor
+
+    places = mask.coalesce().indices()
+    return sparse_coo_tensor(places, self[tuple(places)], self.shape)
+
+
 def _shape_as_tensor(input):
     """The sizes as an int64 tensor."""
     return _C.tensor(list(input.shape), dtype=_C.int64)

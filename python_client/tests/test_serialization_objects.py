@@ -153,3 +153,25 @@ def test_classes_that_nobody_allowed(tmp_path):
     assert holdfast.load(path, weights_only=False)["settings"].rate == 0.1
     with pytest.raises(TypeError, match="takes classes"):
         add_safe_globals([5])
+
+
+class Strange:
+    pass
+
+
+def test_what_a_file_names_that_is_refused(torch, tmp_path):
+    """As torch.serialization.get_unsafe_globals_in_checkpoint of PyTorch 2.6."""
+    ask = torch.serialization.get_unsafe_globals_in_checkpoint
+    path = tmp_path / "file.pt"
+    torch.save({"a": torch.ones(2), "net": torch.nn.Linear(2, 2).state_dict()}, path)
+    assert ask(path) == []
+    torch.save([Strange(), Strange(), torch.ones(1)], path)
+    name = f"{Strange.__module__}.Strange"
+    assert ask(path) == [name]
+    with open(path, "rb") as file:
+        assert ask(file) == [name]
+    with torch.serialization.safe_globals([Strange]):
+        assert ask(path) == []
+    path.write_bytes(b"something else")
+    with pytest.raises(ValueError, match="the zip format"):
+        ask(path)

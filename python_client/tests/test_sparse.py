@@ -249,3 +249,11 @@ def test_bad_input():
     a, _, _, _ = pair()
     with pytest.raises(RuntimeError, match="3x4 and 3x4"):
         holdfast.sparse.mm(a, a)
+
+
+def test_elements_at_the_places_of_another(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+    mask = torch.sparse_coo_tensor([[0, 1, 1], [1, 2, 2]], [1.0, 0.0, 2.0], (2, 3))
+    found = x.sparse_mask(mask)
+    assert found.coalesce().indices().tolist() == [[0, 1], [1, 2]]
+    assert found.coalesce().values().tolist() == [1, 5]

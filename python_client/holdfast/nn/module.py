@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 import holdfast
+from holdfast.missing import error_of
 
 from .global_hooks import CALLS, registered
 from .module_hooks import HOOKS, HooksMixin
@@ -14,6 +15,8 @@ from .module_state import STATE_HOOKS, StateMixin
 from .module_tree import TreeMixin
 from .parameter import Buffer, Parameter
 
+# Methods that move a module to what no daemon computes on.
+_NO_DEVICES = ("ipu", "mtia", "xpu")
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
@@ -43,6 +46,8 @@ class Module(TreeMixin, StateMixin, HooksMixin):
     """
 
     training: bool
+    # What programs find in PyTorch's, and nobody asks here.
+    call_super_init = dump_patches = False
 
     def __init__(self):
         # Not through __setattr__: it needs these to exist.
@@ -80,6 +85,8 @@ class Module(TreeMixin, StateMixin, HooksMixin):
         for registry in _REGISTRIES:
             if registry in state and name in state[registry]:
                 return state[registry][name]
+        if name in _NO_DEVICES:
+            raise error_of("torch.nn.Module", name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )

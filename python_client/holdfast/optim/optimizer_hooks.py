@@ -67,6 +67,7 @@ class OptimizerHooks:
     what is registered here."""
 
     _is_stepping = False
+    profile_hook_step = staticmethod(hooked)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

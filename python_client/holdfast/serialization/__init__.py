@@ -15,6 +15,7 @@ add_safe_globals() allows it or weights_only=False says that the file is trusted
 import os
 
 from holdfast.errors import HoldfastError
+from holdfast.missing import module_getattr
 
 from .trusted import (  # noqa: F401
     add_safe_globals as add_safe_globals,
@@ -99,9 +100,10 @@ def load(
     return read(f, map_location, weights_only)
 
 
-def __getattr__(name):
-    if name == "UnsafeError":
-        from .unpickler import UnsafeError
-
-        return UnsafeError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = module_getattr(
+    "torch.serialization",
+    names={
+        "UnsafeError": "unpickler",
+        "get_unsafe_globals_in_checkpoint": "unsafe_globals",
+    },
+)
