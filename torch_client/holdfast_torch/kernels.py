@@ -8,6 +8,7 @@ marked `composite` get and return holdfast's tensors, `declare` PyTorch's."""
 from holdfast_torch import (  # noqa: F401
     kernels_activation,
     kernels_conv,
+    kernels_conversion,
     kernels_count,
     kernels_creation,
     kernels_elementwise,

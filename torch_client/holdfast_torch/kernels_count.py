@@ -10,6 +10,8 @@ from holdfast_torch.composites import declare_holdfast as composite, gradients
 
 @composite("histc")
 def histc(self, bins=100, min=0, max=0):
+    if not self.is_floating_point():  # as on CUDA: a program counts experts by it
+        return hf.histc(self.to(hf.float64), bins, min, max).to(self.dtype)
     return hf.histc(self, bins, min, max)
 
 

@@ -8,7 +8,7 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from three_steps import compare  # noqa: E402
+from three_steps import compare, without_dropout  # noqa: E402
 from transformers_decoders import ALL  # noqa: E402
 
 transformers.logging.set_verbosity_error()
@@ -22,7 +22,7 @@ GENERATE = (
 
 def model_of(kind, **more):
     config = transformers.AutoConfig.for_model(kind, **ALL[kind], **more)
-    return transformers.AutoModelForCausalLM.from_config(config)
+    return transformers.AutoModelForCausalLM.from_config(without_dropout(config))
 
 
 @pytest.mark.parametrize("kind", ALL)

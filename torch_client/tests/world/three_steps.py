@@ -26,6 +26,16 @@ def no_chance(model):
     return model
 
 
+def without_dropout(config):
+    """A configuration of Hugging Face's whose model drops nothing."""
+    for name, value in list(vars(config).items()):
+        if hasattr(value, "to_dict"):
+            without_dropout(value)
+        elif isinstance(value, float) and "drop" in name:
+            setattr(config, name, 0.0)
+    return config
+
+
 def to(value, device):
     """The same structure with every tensor on `device`."""
     if isinstance(value, dict):
