@@ -94,6 +94,7 @@ Worker::~Worker() {
 void Worker::Start() {
   MakeFirstUses();
   if (options_.trap_calls) PrepareCallTrap();
+  runs_.store(true);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -102,6 +103,7 @@ void Worker::Stop() {
   stop_.store(true);
   Wake();
   thread_.join();
+  runs_.store(false);
   RunPosted();  // whoever waits in Run must not wait for ever
   aside_.Finish();
   RunPosted();  // what that has posted
@@ -129,7 +131,7 @@ void Worker::Remove(const Session* session) {
 void Worker::Post(std::function<void()> fn) { Enqueue(nullptr, std::move(fn)); }
 
 void Worker::PostAbout(const Session* about, std::function<void()> fn) {
-  if (!thread_.joinable()) return fn();
+  if (!runs_.load()) return fn();
   Enqueue(about, std::move(fn));
 }
 
@@ -151,12 +153,12 @@ void Worker::Enqueue(const Session* about, std::function<void()> fn) {
 }
 
 void Worker::Run(const std::function<void()>& fn) {
-  if (OnWorkerThread() || !thread_.joinable()) return fn();
+  if (OnWorkerThread() || !runs_.load()) return fn();
   Await(nullptr, fn);
 }
 
 void Worker::RunAbout(const Session* about, const std::function<void()>& fn) {
-  if (!OnWorkerThread() && thread_.joinable()) return Await(about, fn);
+  if (!OnWorkerThread() && runs_.load()) return Await(about, fn);
   if (OnWorkerThread() && serving_ == about) return Enqueue(about, fn);
   fn();
 }

@@ -156,6 +156,8 @@ class Worker : private Attendant {
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
   std::thread thread_;
+  std::atomic<bool> runs_{
+      false};  // there is a thread_ that runs what is posted
   std::atomic<bool> stop_{false};
   std::atomic<bool> has_posted_{false};
   RankedMutex mutex_{LockRank::kWorker};

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -104,6 +105,15 @@ TEST(SlowCallsTest, CallsAreMadeInOrderWhileTheCallerLooks) {
   });
   calls.Run([&] { order += "b"; }, [&] { looked.store(true); });
   EXPECT_EQ(order, "ab");
+}
+
+TEST(SlowCallsTest, WhatACallThrowsReachesItsCaller) {
+  SlowCalls calls;
+  EXPECT_THROW(calls.Run([] { throw std::bad_alloc(); }, [] {}),
+               std::bad_alloc);
+  bool done = false;
+  calls.Run([&] { done = true; }, [] {});
+  EXPECT_TRUE(done);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "server/waits/slow_calls.h"
 
 #include <chrono>
+#include <exception>
 #include <utility>
 
 namespace holdfast {
@@ -35,9 +36,14 @@ void SlowCalls::Post(std::function<void()> call) {
 void SlowCalls::Run(const std::function<void()>& call,
                     const std::function<void()>& look) {
   bool done = false;  // guarded by mutex_
+  std::exception_ptr thrown;
   RankedLock lock(mutex_);
   calls_.push_back([&] {
-    call();
+    try {
+      call();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     RankedLock finished(mutex_);
     done = true;
     changed_.notify_all();
@@ -50,6 +56,8 @@ void SlowCalls::Run(const std::function<void()>& call,
     look();
     lock.lock();
   }
+  lock.unlock();
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void SlowCalls::Loop() {

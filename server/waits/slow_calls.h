@@ -23,7 +23,8 @@ class SlowCalls {
   // Must not throw.
   void Post(std::function<void()> call);
   // Returns when the call, and all that was posted before, is done. Meanwhile
-  // the caller does `look`, about once a millisecond.
+  // the caller does `look`, about once a millisecond. What the call throws is
+  // thrown here.
   void Run(const std::function<void()>& call,
            const std::function<void()>& look);
 
