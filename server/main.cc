@@ -347,7 +347,7 @@ absl::Status Serve(EndOfService* end, std::vector<std::string>* again) {
   worker.Start();
   std::optional<Watchdog> watchdog;
   watchdog.emplace(&worker, WatchdogOptions(), [&registry](const auto& turn) {
-    registry.LookAtTurn(turn);
+    return registry.LookAtTurn(turn);
   });
   std::optional<Ticker> ticker;
   ticker.emplace(kTickEvery, [&registry, end, since = SteadyNow()]() mutable {

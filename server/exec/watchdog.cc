@@ -24,6 +24,7 @@ namespace {
 
 // A part of it is the time of a look: who is late by that much is found soon.
 constexpr int kLooksPerLate = 10;
+constexpr absl::Duration kSoonest = absl::Milliseconds(1);
 // How long to wait for the worker to tell its stack: it may be where no signal
 // gets through.
 constexpr absl::Duration kAnswerWithin = absl::Milliseconds(500);
@@ -71,11 +72,8 @@ Watchdog::Watchdog(Worker* worker, Options options, Lasts lasts)
 }
 
 Watchdog::~Watchdog() {
-  {
-    RankedLock lock(mutex_);
-    stop_ = true;
-  }
-  stopped_.notify_one();
+  stop_.store(true);
+  worker_->close_looks()->Wake();
   thread_.join();
 }
 
@@ -88,26 +86,44 @@ absl::Status Watchdog::health(std::string* busy) const {
 void Watchdog::Loop() {
   const absl::Duration every =
       std::min(options_.late_after / kLooksPerLate, options_.look_every);
-  SteadyTime last = SteadyNow();
-  RankedLock lock(mutex_);
-  while (!stopped_.wait_for(lock, absl::ToChronoNanoseconds(every),
-                            [this] { return stop_; })) {
-    lock.unlock();
+  CloseLooks* const close = worker_->close_looks();
+  SteadyTime last = SteadyNow(), close_until = SteadyTime::Past();
+  absl::Duration next = every;
+  while (true) {
+    close->Sleep(next);
+    if (stop_.load()) return;
+    const SteadyTime now = SteadyNow();
+    const absl::Duration close_every = close->every();
+    const bool closely = close_every < every;
+    if (!closely) {
+      close_until = SteadyTime::Past();
+    } else if (close_until == SteadyTime::Past()) {
+      close_until = now + every;
+    } else if (now >= close_until) {
+      close->End();
+    }
     // Where this thread did not run, as when the process was stopped, the
     // worker may not have run either.
-    const SteadyTime now = SteadyNow();
-    Look(std::min(now - last, 2 * every));
+    const absl::Duration wanted =
+        Look(std::min(now - last, 2 * every), closely);
     last = now;
-    lock.lock();
+    next = std::max(std::min({every, close_every, wanted}), kSoonest);
   }
 }
 
-void Watchdog::Look(absl::Duration since_last) {
+absl::Duration Watchdog::Look(absl::Duration since_last, bool close) {
+  absl::Duration next = absl::InfiniteDuration();
   const Worker::Turn turn = worker_->turn();
-  if (turn.under_way() && turn.number == turn_ && lasts_ != nullptr) {
-    lasts_(turn);
+  if (turn.under_way() && (close || turn.number == turn_) &&
+      lasts_ != nullptr) {
+    next = lasts_(turn);
   }
   turn_ = turn.number;
+  LookAtProgress(since_last);
+  return next;
+}
+
+void Watchdog::LookAtProgress(absl::Duration since_last) {
   const uint64_t turns = worker_->turns();
   const uint64_t looks = worker_->looks();
   if (turns != turns_ || worker_->thread() == 0) {

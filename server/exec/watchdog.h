@@ -32,15 +32,17 @@ class Watchdog {
     absl::Duration late_after = absl::Seconds(5);
     // A kernel that does not look is legal for that long: libraries have some.
     absl::Duration deaf_at_most = absl::Minutes(1);
-    // How exactly the time of a turn is kept.
+    // How exactly the time of a turn is kept, but where the worker asks for
+    // close looks (CloseLooks).
     absl::Duration look_every = absl::Milliseconds(200);
     // Between lines about one and the same: twice as long each time.
     absl::Duration most_between_lines = absl::Minutes(10);
   };
   // `worker` is started, and must outlive the watchdog, which ends before the
   // worker stops. `lasts`: called by the watchdog's thread at each look at a
-  // turn that was there at the look before.
-  using Lasts = std::function<void(const Worker::Turn&)>;
+  // turn that was there at the look before, and at each close look. It returns
+  // how long the next look may be away.
+  using Lasts = std::function<absl::Duration(const Worker::Turn&)>;
   Watchdog(Worker* worker, Options options, Lasts lasts = nullptr);
   ~Watchdog();
 
@@ -54,8 +56,10 @@ class Watchdog {
 
  private:
   void Loop();
-  // What the worker has done since the last look.
-  void Look(absl::Duration since_last);
+  // What the worker has done since the last look. `close`: also a turn that was
+  // not there then. Returns how long the next look may be away.
+  absl::Duration Look(absl::Duration since_last, bool close);
+  void LookAtProgress(absl::Duration since_last);
   // `deaf`: it is in a kernel that does not look.
   void Tell(bool stuck, bool deaf);
   std::string Doing() const;
@@ -74,12 +78,11 @@ class Watchdog {
 
   std::atomic<uint64_t> times_stuck_{0};
   std::atomic<double> seconds_late_{0};
+  std::atomic<bool> stop_{false};
   mutable RankedMutex mutex_{LockRank::kWatch};
-  RankedCondition stopped_;
-  bool stop_ = false;  // guarded by mutex_, like what follows
-  absl::Status health_;
-  std::string busy_;
-  std::thread thread_;  // last: it uses all of the above
+  absl::Status health_;  // guarded by mutex_
+  std::string busy_;     // likewise
+  std::thread thread_;   // last: it uses all of the above
 };
 
 }  // namespace holdfast

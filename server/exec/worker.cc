@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/base/internal/cycleclock.h"
+#include "absl/base/optimization.h"
 #include "absl/container/flat_hash_map.h"
 #include "autograd/tape.h"
 #include "ops/check.h"
@@ -212,6 +213,10 @@ void Worker::RunTurn(Session* session, const Session::Slice& slice) {
   const uint64_t number = turn_number_.load(std::memory_order_relaxed);
   turn_of_.store(session->options().id, std::memory_order_relaxed);
   turn_number_.store(number + 1, std::memory_order_release);
+  const absl::Duration every = session->close_looks();
+  if (ABSL_PREDICT_FALSE(every > absl::ZeroDuration())) {
+    close_looks_.Ask(every);
+  }
   serving_ = session;
   Session::Slice mine = slice;
   mine.attendant = this;

@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "proto/steady_time.h"
 #include "server/exec/active_sessions.h"
+#include "server/exec/close_looks.h"
 #include "server/exec/device_time.h"
 #include "server/exec/fair_share.h"
 #include "server/exec/worker_aside.h"
@@ -115,6 +116,8 @@ class Worker : private Attendant {
     bool under_way() const { return number % 2 != 0; }
   };
   Turn turn() const;
+  // Asked at turns of sessions whose ops may take little time.
+  CloseLooks* close_looks() { return &close_looks_; }
   // One turn. Worker thread.
   void RunTurn(Session* session, const Session::Slice& slice);
 
@@ -193,6 +196,7 @@ class Worker : private Attendant {
   // See turn(): odd while one is under way. The worker writes them.
   std::atomic<uint64_t> turn_number_{0}, turn_of_{0};
   std::atomic<pid_t> tid_{0};
+  CloseLooks close_looks_;
   WorkerAside aside_{[this] { LookAround(); }};
 };
 

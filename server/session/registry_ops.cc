@@ -31,7 +31,7 @@ absl::Status CheckOp(const Session& session, absl::Duration lasted, bool hurry,
   const double most = session.op_seconds();
   if (most == 0 || seconds < most) return absl::OkStatus();
   return absl::AbortedError(absl::StrFormat(
-      "stopped after %.1f s: an op of %s may take at most %g s (the limit "
+      "stopped after %.3g s: an op of %s may take at most %g s (the limit "
       "op_seconds). Compute it in parts, or ask an admin for more (holdfast "
       "limits)",
       seconds, session.options().user, most));
@@ -39,13 +39,11 @@ absl::Status CheckOp(const Session& session, absl::Duration lasted, bool hurry,
 
 }  // namespace
 
-void SessionRegistry::LookAtTurn(const Worker::Turn& turn) {
-  std::shared_ptr<Session> session;
-  for (const std::shared_ptr<Session>& one : Sessions()) {
-    if (one->options().id == turn.session) session = one;
-  }
+absl::Duration SessionRegistry::LookAtTurn(const Worker::Turn& turn) {
+  constexpr absl::Duration kNever = absl::InfiniteDuration();
+  const std::shared_ptr<Session> session = FindById(turn.session);
   // One that was ended has been told to stop.
-  if (session == nullptr) return;
+  if (session == nullptr || session->asynchronous()) return kNever;
   const uint64_t ops = session->ops_begun();
   const SteadyTime now = SteadyNow();
   if (turn.number != seen_op_.turn || ops != seen_op_.ops) {
@@ -53,14 +51,17 @@ void SessionRegistry::LookAtTurn(const Worker::Turn& turn) {
     seen_op_ = {turn.number, ops, now};
   }
   const uint64_t op = session->running_op();
-  const absl::Status why =
-      CheckOp(*session, now - seen_op_.since, hurry_.load(), now);
-  if (why.ok() || session->asynchronous()) return;
-  // It may have ended meanwhile; another one has done nothing.
-  if (worker_->turn().number != turn.number || session->ops_begun() != ops) {
-    return;
+  const absl::Duration lasted = now - seen_op_.since;
+  const absl::Status why = CheckOp(*session, lasted, hurry_.load(), now);
+  if (why.ok()) {
+    const double most = session->op_seconds();
+    return most == 0 ? kNever : absl::Seconds(most) - lasted;
   }
-  session->StopOp(op, why);
+  // It may have ended meanwhile; another one has done nothing.
+  if (worker_->turn().number == turn.number && session->ops_begun() == ops) {
+    session->StopOp(op, why);
+  }
+  return kNever;
 }
 
 void SessionRegistry::HurryOps(bool saves) {

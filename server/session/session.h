@@ -137,6 +137,11 @@ class Session : public std::enable_shared_from_this<Session>,
   // How long an op may take, by estimate and by clock; 0: no limit.
   void set_op_seconds(double seconds);
   double op_seconds() const { return op_seconds_.load(); }
+  // How often a turn is to be looked at so that an op ends in time; zero: as
+  // often as others.
+  absl::Duration close_looks() const {
+    return absl::Microseconds(close_looks_us_.load(std::memory_order_relaxed));
+  }
   // Ops that have begun so far; and what StopOp knows the running one by.
   uint64_t ops_begun() const { return executor_->ops_run(); }
   uint64_t running_op() const { return executor_->stop()->running(); }
@@ -301,6 +306,7 @@ class Session : public std::enable_shared_from_this<Session>,
   std::atomic<absl::StatusCode> end_code_{absl::StatusCode::kOk};
   std::atomic<int64_t> active_us_{0};
   std::atomic<double> op_seconds_{0};
+  std::atomic<int32_t> close_looks_us_{0};
   std::atomic<int64_t> abandoned_us_{INT64_MAX};
   std::atomic<const Connection*> connection_now_{nullptr};  // as connection_
   // Mirrors for Stats.

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Session: how its ops are stopped, and when.
+#include <algorithm>
+#include <functional>
+#include <mutex>
 #include <utility>
 
 #include "server/session/session.h"
@@ -25,6 +28,15 @@ void Session::StopForGood(absl::Status why) {
 }
 
 void Session::set_op_seconds(double seconds) {
+  // An op ends within that part of its time after it, and others' a fifth of a
+  // second after theirs (Watchdog::Options.look_every).
+  constexpr double kPart = 1.0 / 20;
+  constexpr double kUsual = 0.2, kLeast = 0.001;
+  const double every = seconds * kPart;
+  close_looks_us_.store(
+      seconds > 0 && every < kUsual
+          ? static_cast<int32_t>(std::max(every, kLeast) * 1e6)
+          : 0);
   op_seconds_.store(seconds);
   executor_->set_op_seconds(seconds);
 }

@@ -311,6 +311,14 @@ std::shared_ptr<Session> SessionRegistry::Find(const std::string& token,
   return it->second;
 }
 
+std::shared_ptr<Session> SessionRegistry::FindById(uint64_t id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [token, session] : by_token_) {
+    if (session->options().id == id) return session;
+  }
+  return nullptr;
+}
+
 std::vector<std::shared_ptr<Session>> SessionRegistry::Sessions() {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::shared_ptr<Session>> all;

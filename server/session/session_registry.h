@@ -157,8 +157,9 @@ class SessionRegistry {
   Worker* worker() { return worker_; }
 
   // Stops an op that takes longer than its user may, or that nobody waits for.
-  // For a Watchdog, about a turn that lasts.
-  void LookAtTurn(const Worker::Turn& turn);
+  // For a Watchdog, about a turn that lasts: returns when to ask again at the
+  // latest.
+  absl::Duration LookAtTurn(const Worker::Turn& turn);
   // The daemon is to end, and will save sessions with a name if `saves`: what
   // they have sent is done as far as it takes no op of more than a second.
   // Others' ops stop.
@@ -263,6 +264,10 @@ class SessionRegistry {
                                       const std::string& user);
   std::shared_ptr<Session> Find(const std::string& token,
                                 const User& user) const;
+  std::shared_ptr<Session> FindById(uint64_t id);  // null: not there
+  // Where the session that the request wants has a client that is dead or
+  // leaves: until the worker knows, for a moment at most. May wait.
+  void AwaitHangUp(const v1::HelloRequest& request, const User& user);
   // OK while its user may be here.
   absl::Status CheckStill(const Session& session);
   // OK while it is not idle for too long. Worker thread.
