@@ -8,6 +8,7 @@
 #define HOLDFAST_SERVER_SESSION_CONNECTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,11 @@ class Connection {
   virtual ~Connection() = default;
 
   virtual absl::string_view transport() const = 0;  // "shm", "grpc"
+
+  // Looks at the system whether the client is gone, which the transport's own
+  // threads hear only when they have time. Any thread, also after the
+  // connection's end; makes a system call. Null: cannot be seen.
+  virtual std::function<bool()> hang_up_look() const { return nullptr; }
 
   // ---- worker thread only; none of these blocks.
 

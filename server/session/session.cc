@@ -472,6 +472,11 @@ void Session::SetConnection(std::unique_ptr<Connection> connection,
   }
   connection_ = std::move(connection);
   connection_now_.store(connection_.get());
+  std::function<bool()> look = connection_->hang_up_look();
+  {
+    std::lock_guard<std::mutex> lock(bulk_mutex_);
+    hang_up_look_ = std::move(look);
+  }
   NoteReturn();
   transport_.store(connection_->transport() == "shm" ? "shm" : "grpc");
   batches_since_ack_ = 0;
@@ -492,6 +497,10 @@ std::unique_ptr<Connection> Session::TakeConnection(Connection* expected) {
   }
   sent_events_ = 0;  // the next connection gets them again
   connection_now_.store(nullptr);
+  {
+    std::lock_guard<std::mutex> lock(bulk_mutex_);
+    hang_up_look_ = nullptr;
+  }
   return std::move(connection_);
 }
 

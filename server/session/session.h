@@ -149,6 +149,9 @@ class Session : public std::enable_shared_from_this<Session>,
   // The transport of `connection` is gone, which the worker hears when it has
   // time. What runs goes on as long as somebody may come back for it.
   void NoteHangUp(const Connection* connection, SteadyTime now);
+  // Whether the client that is connected is dead, as far as its transport or
+  // the system knows: the worker may not have heard of it. Makes a system call.
+  bool client_is_gone() const;
   // Somebody came back.
   void NoteReturn() { abandoned_us_.store(INT64_MAX); }
   // Nobody waits any more for what runs.
@@ -328,6 +331,7 @@ class Session : public std::enable_shared_from_this<Session>,
   uint64_t next_download_ = 1;
   uint64_t bulk_bytes_ = 0;
   std::string credential_, name_;
+  std::function<bool()> hang_up_look_;  // of connection_
 };
 
 }  // namespace holdfast

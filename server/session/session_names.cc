@@ -48,9 +48,14 @@ bool SessionRegistry::Attach(const std::shared_ptr<Session>& session,
   if (request.default_grace()) {
     grace = std::max(grace, session->life()->grace());
   }
-  if (!session->life()->Attach(absl::BytesToHexString(NewSecret()), grace,
-                               /*only_if_away=*/!request.attach(),
-                               SteadyNow())) {
+  SessionLife* const life = session->life();
+  // The worker is at an op of who is dead, and hears of it after that: nobody
+  // else uses the session, which has a grace period for this.
+  const bool dead = life->connected() && !life->leaving() &&
+                    life->grace() > absl::ZeroDuration() &&
+                    session->client_is_gone();
+  if (!life->Attach(absl::BytesToHexString(NewSecret()), grace,
+                    /*only_if_away=*/!request.attach() && !dead, SteadyNow())) {
     return false;
   }
   NoteTakenOver(former, *session);

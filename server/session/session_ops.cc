@@ -50,4 +50,14 @@ void Session::NoteHangUp(const Connection* connection, SteadyTime now) {
   abandoned_us_.store(until.ToMicros());
 }
 
+bool Session::client_is_gone() const {
+  if (abandoned_us_.load() != INT64_MAX) return true;
+  std::function<bool()> look;
+  {
+    std::lock_guard<std::mutex> lock(bulk_mutex_);
+    look = hang_up_look_;
+  }
+  return look != nullptr && look();
+}
+
 }  // namespace holdfast

@@ -327,6 +327,21 @@ void GrpcListener::Remove(uint64_t id) {
 
 // ---- any thread
 
+bool GrpcListener::HasEnded(const std::string& peer) const {
+  const std::string place = PlaceOf(peer);
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = by_place_.find(place);
+  if (found == by_place_.end()) return true;
+  const Connection& connection = connections_.find(found->second)->second;
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(connection.fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return true;  // the number is another file's, or nobody's
+  }
+  return InodeOf(connection.fd) != connection.inode ||
+         info.tcpi_state != TCP_ESTABLISHED;
+}
+
 absl::Status GrpcListener::Admit(const std::string& peer,
                                  const std::string& user, uint64_t most) {
   const std::string place = PlaceOf(peer);

@@ -57,6 +57,9 @@ class GrpcListener {
   // limit), or the rest is for others; the connection stays a stranger's.
   absl::Status Admit(const std::string& peer, const std::string& user,
                      uint64_t most);
+  // Whether the other end of that connection has closed it, or is gone, as the
+  // system knows before gRPC hears of it.
+  bool HasEnded(const std::string& peer) const;
 
  private:
   struct Connection {
@@ -99,7 +102,7 @@ class GrpcListener {
   std::thread thread_;
   std::atomic<bool> stop_{false};
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   uint64_t next_id_ = 1;
   SteadyTime sweep_again_ = SteadyTime::Past();
   absl::flat_hash_map<uint64_t, Connection> connections_;

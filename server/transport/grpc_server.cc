@@ -88,7 +88,7 @@ struct Door {
   std::string host;
   std::atomic<int> port{0};  // known once the server listens
   bool encrypted = false;
-  std::unique_ptr<GrpcListener> listener;
+  std::shared_ptr<GrpcListener> listener;
 };
 
 // The call as the authenticator judges it.
@@ -212,9 +212,14 @@ class GrpcServer::Service final : public GrpcMethods {
         GrpcStream::Create(context, registry_->worker(), life);
     // It waits for the worker, as Hello does. If the client is gone before the
     // session has its connection, that could not be told yet.
-    calls_.Run(peer->user.name, [this, session, shown, stream, life] {
+    const std::weak_ptr<const GrpcListener> door = door_->listener;
+    auto look = [door, place = std::string(context->peer())] {
+      const std::shared_ptr<const GrpcListener> listener = door.lock();
+      return listener != nullptr && listener->HasEnded(place);
+    };
+    calls_.Run(peer->user.name, [this, session, shown, stream, life, look] {
       registry_->Connect(session, shown,
-                         std::make_unique<GrpcConnection>(stream, life));
+                         std::make_unique<GrpcConnection>(stream, life, look));
       stream->Start();
       if (stream->closing()) ReportHangUp(life);
     });

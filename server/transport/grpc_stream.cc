@@ -372,8 +372,11 @@ void GrpcStream::Close(const absl::Status& reason) {
 // ---- connection
 
 GrpcConnection::GrpcConnection(std::shared_ptr<GrpcStream> stream,
-                               std::shared_ptr<ConnectionLife> life)
-    : stream_(std::move(stream)), life_(std::move(life)) {
+                               std::shared_ptr<ConnectionLife> life,
+                               std::function<bool()> look)
+    : stream_(std::move(stream)),
+      life_(std::move(life)),
+      look_(std::move(look)) {
   life_->connection.store(this, std::memory_order_release);
 }
 

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -140,11 +141,14 @@ class GrpcStream final : public StreamReactor {
 class GrpcConnection final : public Connection {
  public:
   // Sets life->connection.
+  // `look`: see Connection.
   GrpcConnection(std::shared_ptr<GrpcStream> stream,
-                 std::shared_ptr<ConnectionLife> life);
+                 std::shared_ptr<ConnectionLife> life,
+                 std::function<bool()> look);
   ~GrpcConnection() override;
 
   absl::string_view transport() const override { return "grpc"; }
+  std::function<bool()> hang_up_look() const override { return look_; }
   absl::StatusOr<const v1::Batch*> NextBatch() override {
     return stream_->NextBatch();
   }
@@ -161,6 +165,7 @@ class GrpcConnection final : public Connection {
  private:
   const std::shared_ptr<GrpcStream> stream_;
   const std::shared_ptr<ConnectionLife> life_;
+  const std::function<bool()> look_;
 };
 
 // absl's codes are gRPC's.

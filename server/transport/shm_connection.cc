@@ -3,6 +3,7 @@
 #include "server/transport/shm_connection.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -102,6 +103,17 @@ ShmConnection::~ShmConnection() {
   auto rest = std::make_shared<Rest>(
       Rest{std::move(rings_), std::move(channel_), std::move(control_)});
   aside->Post([rest = std::move(rest)]() mutable { rest.reset(); });
+}
+
+std::function<bool()> ShmConnection::hang_up_look() const {
+  if (control_ == nullptr) return nullptr;
+  // Weak: its last owner waits for what is still to be read (the local server).
+  return [weak = std::weak_ptr<const UniqueFd>(control_)] {
+    const std::shared_ptr<const UniqueFd> control = weak.lock();
+    if (control == nullptr) return true;
+    pollfd at = {control->get(), POLLRDHUP, 0};
+    return poll(&at, 1, 0) == 1;
+  };
 }
 
 absl::StatusOr<const v1::Batch*> ShmConnection::NextBatch() {

@@ -11,6 +11,7 @@
 #define HOLDFAST_SERVER_TRANSPORT_SHM_CONNECTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -69,6 +70,7 @@ class ShmConnection final : public Connection {
   ~ShmConnection() override;
 
   absl::string_view transport() const override { return "shm"; }
+  std::function<bool()> hang_up_look() const override;
   absl::StatusOr<const v1::Batch*> NextBatch() override;
   bool HasBatch() override;
   size_t queued_bytes() const override { return reader_.WaitingBytes(); }
