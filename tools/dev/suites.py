@@ -125,13 +125,14 @@ def torch_suite(config, only):
     """torch_client's tests; skipped as one where PyTorch cannot be had."""
     if config:
         return skipped("PyTorch is built without sanitizers")
-    if not torch_environment.is_complete():
-        if not torch_environment.index_is_reachable():
-            return skipped("PyPI cannot be reached and .venv-torch is not there")
-    build.build(config)
+    try:
+        torch_environment.setup()
+    except torch_environment.Unreachable as reason:
+        return skipped(reason)
+    build.build()
     torch_environment.build()
-    env = torch_environment.env(config)
-    return python_suite(TORCH_SUITE, config, only, torch_environment.PYTHON, env)
+    env = torch_environment.env()
+    return python_suite(TORCH_SUITE, None, only, torch_environment.PYTHON, env)
 
 
 def skipped(reason):

@@ -4,13 +4,16 @@
 """./dev setup --torch, ./dev build --torch: PyTorch from PyPI in an environment of its
 own, and holdfast_torch built there."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import environment
-from workspace import ROOT, SYSTEM_PYTHON, Failure, python_env, run, say
+from workspace import ROOT, SYSTEM_PYTHON, VENV_PYTHON, Failure, python_env, run, say
 
 FOLDER = ROOT / ".venv-torch"
 PYTHON = FOLDER / "bin/python"
@@ -20,7 +23,20 @@ PACKAGES = Path(__file__).with_name("torch_packages.txt")
 INSTALLED = FOLDER / "holdfast_packages.txt"
 # Asked for to learn whether the package index can be reached: the smallest.
 PROBE = "iniconfig"
-HINT = "Look at pip's message above; remove .venv-torch to begin anew."
+
+
+class Unreachable(Failure):
+    """There is no PyTorch here, and none to be had."""
+
+
+@contextlib.contextmanager
+def alone():
+    """One process at a time makes or builds: CI does so beside other work."""
+    lock = ROOT / "build/torch_setup.lock"
+    lock.parent.mkdir(exist_ok=True)
+    with open(lock, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def is_complete():
@@ -30,45 +46,47 @@ def is_complete():
 
 def index_is_reachable():
     """Whether pip, as it is configured here, finds packages."""
-    if not make_interpreter():
-        return False
-    command = [PYTHON, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir"]
-    command += ["--retries", "0", "--timeout", "15", "--disable-pip-version-check"]
+    command = [VENV_PYTHON, "-m", "pip", "download", "-q", "--no-deps"]
+    command += ["--no-cache-dir", "--retries", "0", "--timeout", "15"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    folder = ROOT / "build/torch_probe"
-    try:
-        command += ["-d", str(folder), PROBE]
-        return subprocess.call(command, timeout=60, **quiet) == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def make_interpreter():
-    """A virtual environment of Debian's Python without packages, if there is none."""
-    if PYTHON.exists():
-        return True
-    return subprocess.call([SYSTEM_PYTHON, "-m", "venv", str(FOLDER)]) == 0
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            status = subprocess.call(
+                [*command, "-d", folder, PROBE], timeout=60, **quiet
+            )
+        except subprocess.TimeoutExpired:
+            return False
+    return status == 0
 
 
 def setup():
-    """Installs what is missing. Failure: the index cannot be reached."""
+    """Installs what is missing. Unreachable: it cannot be fetched."""
     environment.setup()
-    if is_complete():
-        return
+    with alone():
+        if not is_complete():
+            install()
+
+
+def install():
     if not index_is_reachable():
-        raise Failure(
+        raise Unreachable(
             "PyPI cannot be reached, so there is no PyTorch for torch_client. Check "
-            "`pip config list` and the network, then run ./dev setup --torch again."
+            "`pip config list` and the network, then run ./dev setup --torch."
         )
-    say("setup: PyTorch 2.15 and the CUDA libraries that PyPI's build is linked")
-    say("setup: against: 2.1 GB to download from PyPI, 4.0 GB in .venv-torch")
+    say("setup: PyTorch, and the CUDA libraries without which PyPI's does not load:")
+    say("setup: 2.7 GB to download from PyPI, 4.4 GB in .venv-torch, some minutes")
+    hint = "Look at pip's message above; remove .venv-torch to begin anew."
+    if not PYTHON.exists():
+        run(
+            [SYSTEM_PYTHON, "-m", "venv", FOLDER],
+            what="creating .venv-torch",
+            hint=hint,
+        )
     pip = [PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     run(
         [*pip, "--no-cache-dir", "--no-deps", "-r", PACKAGES],
         what="installing PyTorch into .venv-torch",
-        hint=HINT,
+        hint=hint,
     )
     shutil.copyfile(PACKAGES, INSTALLED)
 
@@ -76,13 +94,14 @@ def setup():
 def build():
     """Compiles holdfast_torch beside its sources, where git ignores it."""
     setup()
-    run(
-        [PYTHON, "setup.py", "-q", "build_ext", "--inplace"],
-        what="building torch_client against PyTorch 2.15",
-        hint="The compiler's message is above.",
-        cwd=CLIENT,
-        env={**os.environ, "MAX_JOBS": str(os.cpu_count() or 1)},
-    )
+    with alone():
+        run(
+            [PYTHON, "setup.py", "-q", "build_ext", "--inplace"],
+            what="building holdfast_torch",
+            hint="The compiler's message is above.",
+            cwd=CLIENT,
+            env={**os.environ, "MAX_JOBS": str(os.cpu_count() or 1)},
+        )
 
 
 def env(config=None):

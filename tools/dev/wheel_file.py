@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""./dev wheel: the client (the package, its extension, their libraries), the daemon."""
+"""./dev wheel: the client (the package, its extension, their libraries), the daemon.
+The wheel of holdfast_torch is torch_wheel's."""
 
 import base64
 import hashlib
@@ -12,6 +13,7 @@ import zipfile
 import build
 import daemon_folder
 import licences
+import torch_environment
 from shared_libraries import GLIBC, carry, closure, point_at, require_inside
 from workspace import DIST, EXTENSION, PACKAGE, ROOT, VENV_PYTHON, capture, say
 
@@ -105,13 +107,24 @@ def main():
 
 
 def configure(_name, parser):
+    parser.add_argument(
+        "--torch",
+        action="store_true",
+        help="also holdfast_torch's wheel and source archive (needs PyPI)",
+    )
     parser.set_defaults(main=main)
 
 
-def main(_args):
+def main(args):
     build.build()
-    for wheel in (make_wheel(), make_server_wheel()):
-        print(wheel.relative_to(ROOT))
+    made = [make_wheel(), make_server_wheel()]
+    if args.torch:
+        import torch_wheel
+
+        torch_environment.build()
+        made += [torch_wheel.make_wheel(), torch_wheel.make_source_archive()]
+    for path in made:
+        print(path.relative_to(ROOT))
 
 
 def is_platform(name):
@@ -160,14 +173,16 @@ def make_server_wheel():
 
 
 def pack(tree, name, tag, metadata, command, origins):
-    """The wheel of what is staged in `tree`, with one command ("name = function")."""
+    """The wheel of what is staged in `tree`, with one command ("name = function") or
+    None."""
     info = tree / f"{name}-{version()}.dist-info"
     licences.collect(info / "licenses", origins)
     (info / "METADATA").write_text(
         metadata.format(version=version(), classifiers=CLASSIFIERS)
     )
     (info / "WHEEL").write_text(WHEEL.format(tag=tag))
-    (info / "entry_points.txt").write_text(f"[console_scripts]\n{command}\n")
+    if command is not None:
+        (info / "entry_points.txt").write_text(f"[console_scripts]\n{command}\n")
     DIST.mkdir(exist_ok=True)
     wheel = DIST / f"{name}-{version()}-{tag}.whl"
     write_archive(tree, info, wheel)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""torch.distributed with backend "holdfast": gloo, with tensors of the daemon brought to
-the host for it, and nothing at all to exchange in a world of one."""
+"""torch.distributed with backend "holdfast": gloo, with tensors of the daemon brought
+to the host for it, and nothing at all to exchange in a world of one."""
 
 import torch
 import torch.distributed as dist
@@ -49,7 +49,7 @@ class _OnHost:
 
 
 class ProcessGroup(dist.ProcessGroup):
-    """Tensors of devices "cpu" and "holdfast". Every exchange is over when it returns."""
+    """Tensors of devices "cpu" and "holdfast". An exchange is over when it returns."""
 
     def __init__(self, store, rank, size, timeout):
         super().__init__(rank, size)

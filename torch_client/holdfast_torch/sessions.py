@@ -85,8 +85,8 @@ def keep(name, value, *, copy=False):
             written to them later. True: copies as of now, a checkpoint whose parts
             belong together.
 
-    All that one call keeps changes at once. None as the value drops the name. TypeError:
-    something else is in it.
+    All that one call keeps changes at once. None as the value drops the name.
+    TypeError: something else is in it.
     """
     if hasattr(value, "state_dict"):
         value = value.state_dict()

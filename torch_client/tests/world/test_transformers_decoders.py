@@ -40,9 +40,7 @@ def test_greedy_generation(device, kind):
     options = dict(max_new_tokens=12, min_new_tokens=12, do_sample=False)
     expected = model.generate(tokens, attention_mask=mask, **options)
     model.to(device)
-    found = model.generate(
-        tokens.to(device), attention_mask=mask.to(device), **options
-    )
+    found = model.generate(tokens.to(device), attention_mask=mask.to(device), **options)
     assert found.device.type == device and torch.equal(found.cpu(), expected)
 
 

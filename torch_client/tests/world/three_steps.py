@@ -82,7 +82,9 @@ def _assert_near(one, other, tolerance, what):
 
 def gradients(model):
     return {
-        n: p.grad.detach().cpu() for n, p in model.named_parameters() if p.grad is not None
+        n: p.grad.detach().cpu()
+        for n, p in model.named_parameters()
+        if p.grad is not None
     }
 
 
@@ -130,7 +132,13 @@ def adamw(parameters):
 
 
 def compare(
-    model, batch, device, loss=loss_of, optimizer=sgd, tolerance=TOLERANCE, evaluate=True
+    model,
+    batch,
+    device,
+    loss=loss_of,
+    optimizer=sgd,
+    tolerance=TOLERANCE,
+    evaluate=True,
 ):
     """Trains a copy of `model` on `device` and `model` itself on the CPU; returns both
     for what a test wants to see besides. `batch` is a dictionary of keyword arguments
@@ -145,7 +153,9 @@ def compare(
         ours, to(batch, device), loss, optimizer(ours.parameters())
     )
     assert_gradients_near(ours_first, theirs_first, tolerance)
-    assert_near(torch.tensor(ours_losses), torch.tensor(theirs_losses), tolerance, "loss")
+    assert_near(
+        torch.tensor(ours_losses), torch.tensor(theirs_losses), tolerance, "loss"
+    )
     assert len(set(ours_losses)) > 1
     if evaluate:
         evaluated(ours, model, batch, device, 5 * tolerance)

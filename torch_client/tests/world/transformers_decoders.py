@@ -92,9 +92,7 @@ _LATENT = dict(
 EXPERTS = {
     "deepseek_v2": dict(MLP, **_LATENT),
     "deepseek_v3": dict(MLP, **_LATENT),
-    "ernie4_5_moe": dict(
-        GROUPED, moe_num_experts=4, moe_k=2, moe_intermediate_size=16
-    ),
+    "ernie4_5_moe": dict(GROUPED, moe_num_experts=4, moe_k=2, moe_intermediate_size=16),
     "glm4_moe": dict(HEADS, **_EXPERTS, n_routed_experts=4, n_group=1, topk_group=1),
     "gpt_oss": dict(
         HEADS, num_local_experts=4, num_experts_per_tok=2, sliding_window=8

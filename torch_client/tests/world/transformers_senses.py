@@ -232,7 +232,10 @@ def batch_of(kind, model):
             return {"pixel_values": pixels, "noise": torch.rand(2, 16)}
         return {"pixel_values": pixels, "labels": torch.tensor([0, 2])}
     if kind in SOUNDS:
-        return {"input_values": torch.randn(2, 400), "labels": torch.randint(1, 32, (2, 5))}
+        return {
+            "input_values": torch.randn(2, 400),
+            "labels": torch.randint(1, 32, (2, 5)),
+        }
     return _of_others(kind)
 
 
