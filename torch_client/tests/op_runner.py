@@ -29,22 +29,29 @@ class Runner:
         """{"samples": n, "error": text or None}."""
         if self._worker is None:
             self._start()
-        request = {"kind": kind, "op": op, "limit": limit}
-        self._worker.stdin.write(json.dumps(request).encode() + b"\n")
-        self._worker.stdin.flush()
-        report = self._report(self.timeout)
+        request = json.dumps({"kind": kind, "op": op, "limit": limit}) + "\n"
+        try:
+            self._worker.stdin.write(request.encode())
+            self._worker.stdin.flush()
+            report = self._report(self.timeout)
+        except BrokenPipeError:
+            report = None
+        ended = self._what_ended(report)
+        if ended is None:
+            return report
+        self.close()
+        return {"samples": 0, "error": ended}
+
+    def _what_ended(self, report):
+        """What an op did to the processes, None if both are there and it is done."""
         if self._daemon.poll() is not None:
-            report = {
-                "samples": 0,
-                "error": f"the daemon ended with {self._daemon.returncode}",
-            }
-        if report is None:
-            status = self._worker.poll()
-            text = "took too long" if status is None else f"ended with {status}"
-            report = {"samples": 0, "error": f"the program {text}"}
-        if self._daemon.poll() is not None or "the program" in str(report["error"]):
-            self.close()
-        return report
+            return f"the daemon ended with {self._daemon.returncode}"
+        if report is not None:
+            return None
+        try:
+            return f"the program ended with {self._worker.wait(1)}"
+        except subprocess.TimeoutExpired:
+            return f"the op took over {self.timeout} s"
 
     def _start(self):
         self._count += 1
@@ -91,7 +98,6 @@ class Runner:
                 return None
             more = self._reports.readline()
             if not more:
-                self._worker.wait(10)
                 return None
             line += more
         return json.loads(line)
