@@ -229,3 +229,99 @@ def test_gradcheck(device):
     x = torch.linspace(0.1, 1, 6, dtype=torch.float64, device=device).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: (x.log() * x.sqrt()).cumprod(0), (x,))
     assert torch.autograd.gradgradcheck(lambda x: x.tanh() * x, (x,))
+
+
+@both
+def test_saved_tensors_elsewhere(device):
+    x = numbers(device, 4, 4)
+    with torch.autograd.graph.save_on_cpu():
+        y = (x @ x).tanh()
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: kept.append(t) or len(kept) - 1, lambda i: kept[i]
+    ):
+        z = (y * y).exp().sum()
+    z.backward()
+    return [x.grad]
+
+
+@both
+def test_hooks_on_several_tensors(device):
+    x, y = numbers(device, 3), numbers(device, 3)
+    seen = []
+    torch.autograd.graph.register_multi_grad_hook(
+        (x, y), lambda grads: seen.append(sum(g.sum() for g in grads))
+    )
+    (x * y).sum().backward()
+    return seen
+
+
+class Swish(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x.sigmoid()
+
+    @staticmethod
+    def setup_context(context, inputs, output):
+        context.save_for_backward(*inputs)
+        context.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(context, grad):
+        (x,) = context.saved_tensors
+        s = x.sigmoid()
+        return grad * (s + x * s * (1 - s))
+
+    @staticmethod
+    def jvp(context, tangent):
+        (x,) = context.saved_tensors
+        s = x.sigmoid()
+        return tangent * (s + x * s * (1 - s))
+
+
+@both
+def test_a_function_under_transforms(device):
+    x = numbers(device, 3, 4, grad=False)
+    each = torch.func.vmap(torch.func.grad(lambda r: Swish.apply(r).sum()))
+    return [each(x), torch.func.jvp(Swish.apply, (x,), (x.cos(),))[1]]
+
+
+@both
+def test_gradients_of_each_sample(device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(2, 3, 3), torch.nn.ReLU(), torch.nn.Flatten()
+    ).to(device)
+    parameters = {k: v.detach() for k, v in model.named_parameters()}
+
+    def loss(parameters, x):
+        result = torch.func.functional_call(model, parameters, (x.unsqueeze(0),))
+        return result.square().sum()
+
+    x = numbers(device, 4, 2, 5, 5, grad=False)
+    each = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+    return list(each.values())
+
+
+@both
+def test_vmap_of_views_and_writes(device):
+    def row(x, i):
+        y = x.clone()
+        y[1:].mul_(2)
+        return y.view(2, 2).t().gather(0, i)
+
+    x = numbers(device, 3, 4, grad=False)
+    i = torch.tensor([[[0, 1]], [[1, 0]], [[1, 1]]], device=device)
+    return [torch.func.vmap(row)(x, i), torch.func.vmap(torch.sum, 1)(x)]
+
+
+@both
+def test_jacobian_and_hessian_of_autograd(device):
+    x = numbers(device, 3, grad=False)
+    return [
+        torch.autograd.functional.jacobian(lambda x: x.sin() * x.sum(), x),
+        torch.autograd.functional.hessian(lambda x: (x**3).prod(), x),
+        torch.autograd.functional.vhp(lambda x: x.exp().sum(), x, x)[1],
+    ]
