@@ -105,7 +105,7 @@ def masked_fill_(self, mask, value):
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
             f"with {value.dim()} dimension(s)."
         )
-    if isinstance(value, complex) and not self.is_complex():
+    if torch.is_complex(torch.as_tensor(value)) and not self.is_complex():
         raise RuntimeError(
             f"value cannot be converted to type {self.dtype} without overflow: {value}"
         )

@@ -38,6 +38,8 @@ def max_unpool2d(self, indices, output_size):
 
 @composite("max_unpool3d")
 def max_unpool3d(self, indices, output_size, stride, padding):
+    if min(stride) <= 0:
+        raise RuntimeError(f"strides should be greater than zero, but got {stride}")
     return _unpool(self, indices, output_size, 3)
 
 

@@ -10,7 +10,7 @@ from holdfast_torch.composites import declare
 
 @declare("narrow_copy")
 def narrow_copy(self, dim, start, length):
-    if not -self.dim() <= dim < self.dim():
+    if dim >= self.dim():  # narrow() refuses the others, by an IndexError
         raise RuntimeError(
             f"narrow_copy: Expected dim {dim} to be one of the {self.dim()} of the "
             "tensor"

@@ -46,7 +46,8 @@ class Runners:
 
     def __getitem__(self, transport):
         if transport not in self._by_transport:
-            self._by_transport[transport] = op_runner.Runner(transport)
+            timeout = 60 if samples() else 900
+            self._by_transport[transport] = op_runner.Runner(transport, timeout)
         return self._by_transport[transport]
 
     def close(self):
@@ -61,3 +62,7 @@ def check(runners, kind, transport, key):
     report = runners[transport](kind, key, limit)
     if report["error"]:
         pytest.fail(f"{report['error']}\n{report.get('sample', '')}", pytrace=False)
+    if not report["samples"]:
+        pytest.skip(
+            "no sample can be compared: the result is random or has no gradient"
+        )

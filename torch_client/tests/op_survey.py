@@ -37,6 +37,17 @@ def survey(kind, keys, samples, runner):
     return found
 
 
+def summary(found):
+    """ "n of m ops"; an op without a sample that can be compared is none of them."""
+    idle = [k for k, r in found.items() if not r["error"] and not r["samples"]]
+    ran = len(found) - len(idle)
+    good = ran - sum(bool(r["error"]) for r in found.values())
+    samples = sum(r["samples"] for r in found.values())
+    share = good / max(ran, 1)
+    line = f"{good} of {ran} ops ({share:.1%}), {samples} samples"
+    return line + (f"; not compared: {' '.join(idle)}" if idle else "")
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("kinds", nargs="*", default=list(op_worker.KINDS))
@@ -52,10 +63,9 @@ def main():
         if options.ops:
             keys = [k for k in keys if k in options.ops.split(",")]
         reports[kind] = found = survey(kind, keys, options.samples, runner)
+        lines.append(f"{kind}: {summary(found)}")
         errors = [r["error"] for r in found.values() if r["error"]]
         missing.update(filter(None, map(missing_in, errors)))
-        good = len(found) - len(errors)
-        lines.append(f"{kind}: {good} of {len(found)} ops ({good / len(found):.1%})")
     runner.close()
     for name, count in missing.most_common():
         print(f"missing {count:3} {name}")
