@@ -100,7 +100,9 @@ EXPERTS = {
     "granitemoe": dict(GROUPED, num_local_experts=4, num_experts_per_tok=2),
     "mixtral": dict(GROUPED, num_local_experts=4),
     "olmoe": dict(GROUPED, num_experts=4, num_experts_per_tok=2),
-    "phimoe": dict(GROUPED, num_local_experts=4),
+    "phimoe": dict(
+        GROUPED, num_local_experts=4, router_jitter_noise=0.0, input_jitter_noise=0.0
+    ),
     "qwen2_moe": dict(
         GROUPED, **_EXPERTS, num_experts=4, shared_expert_intermediate_size=32
     ),

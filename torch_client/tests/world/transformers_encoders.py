@@ -110,7 +110,11 @@ SEQUENCES = {
     "pegasus_x": dict(_BART, block_size=4, num_global_tokens=2),
     "plbart": _BART,
     "switch_transformers": dict(
-        _T5, num_experts=2, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1
+        _T5,
+        num_experts=2,
+        num_sparse_encoder_layers=1,
+        num_sparse_decoder_layers=1,
+        router_jitter_noise=0.0,
     ),
     "t5": _T5,
     "umt5": _T5,

@@ -23,24 +23,23 @@ _STAGES = dict(depths=[1, 1], embed_dim=16, num_heads=[2, 4], window_size=4)
 
 IMAGES = {
     "beit": (_LABEL, dict(VIT, use_relative_position_bias=True)),
-    "bit": (_LABEL, dict(hidden_sizes=[32, 64], depths=[1, 1], embedding_size=32)),
+    "bit": (_LABEL, dict(hidden_sizes=[32, 64], depths=[1, 1], embedding_size=32, num_groups=8)),
     "convnext": (_LABEL, dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2)),
     "convnextv2": (_LABEL, dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2)),
     "cvt": (
         _LABEL,
-        dict(embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 1]),
+        dict(embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 2, 3]),
     ),
     "data2vec-vision": (_LABEL, VIT),
-    "deit": (_LABEL, VIT),
+    "deit": ("DeiTForImageClassification", VIT),
     "dinov2": (_LABEL, VIT),
     "dinov2_with_registers": (_LABEL, VIT),
-    "dpt": ("AutoModelForDepthEstimation", None),
     "efficientnet": (
         _LABEL,
         dict(
             width_coefficient=0.25,
             depth_coefficient=0.25,
-            hidden_dim=1280,
+            hidden_dim=320,
             image_size=32,
         ),
     ),
@@ -51,7 +50,8 @@ IMAGES = {
     ),
     "glpn": (
         "AutoModelForDepthEstimation",
-        dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1], decoder_hidden_size=16),
+        dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1], decoder_hidden_size=16)
+        | dict(num_attention_heads=[1, 2, 2, 4]),
     ),
     "hiera": (
         _LABEL,
@@ -60,12 +60,12 @@ IMAGES = {
     ),
     "ijepa": (_LABEL, VIT),
     "levit": (
-        _LABEL,
+        "LevitForImageClassification",
         dict(hidden_sizes=[16, 32, 48], num_attention_heads=[2, 2, 2])
         | dict(depths=[1, 1, 1], key_dim=[8, 8, 8], image_size=64),
     ),
-    "mobilenet_v1": (_LABEL, dict(depth_multiplier=0.25, image_size=32)),
-    "mobilenet_v2": (_LABEL, dict(depth_multiplier=0.25, image_size=32)),
+    "mobilenet_v1": (_LABEL, dict(depth_multiplier=0.25, image_size=64)),
+    "mobilenet_v2": (_LABEL, dict(depth_multiplier=0.25, image_size=64)),
     "mobilevit": (
         _LABEL,
         dict(
@@ -106,7 +106,6 @@ IMAGES = {
     ),
     "vit_msn": (_LABEL, VIT),
 }
-del IMAGES["dpt"]
 
 _SOUND = dict(
     vocab_size=32,
@@ -209,7 +208,7 @@ ALL = {**IMAGES, **SOUNDS, **OTHERS}
 def model_of(kind):
     name, given = ALL[kind]
     config = transformers.AutoConfig.for_model(kind, **given)
-    if name == _LABEL:
+    if "ImageClassification" in name:
         config.num_labels = 3
     kind = getattr(transformers, name)
     make = kind.from_config if name.startswith("Auto") else kind
@@ -226,7 +225,7 @@ def batch_of(kind, model):
         pixels = torch.randn(2, 3, size, size)
         if kind == "segformer":
             return {"pixel_values": pixels, "labels": torch.randint(2, (2, size, size))}
-        if kind in ("glpn",):
+        if kind == "glpn":
             return {"pixel_values": pixels, "labels": torch.rand(2, size, size) + 0.1}
         if kind == "vit_mae":
             return {"pixel_values": pixels, "noise": torch.rand(2, 16)}
