@@ -28,5 +28,6 @@ from holdfast_torch import (  # noqa: F401
     kernels_sort,
     kernels_transformer,
     kernels_view,
+    kernels_vision,
     out_variants,
 )
