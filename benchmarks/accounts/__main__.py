@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the process holds is what the ledger counts: fifty sessions of six kinds, the
 daemon's resident memory against the sum of its users' accounts, once a second; then
-hostile programs, one for each way to take memory, beside a client that works.
+hostile programs, one for each way to take memory, beside a client that works. Its
+peer is the same client beside a program that never asks the daemon, and takes as much
+of the processors as the hostile one and the daemon's work for that: what is left is
+the daemon's doing.
 
 Resident is RssAnon and RssShmem of /proc/PID/status, less what the
 daemon has for itself: what it held before the first session, and CONSTANT for scratch
@@ -120,6 +123,29 @@ def mixed(r, sessions, seconds):
         r.add("on the ledger then", counted(running) / MIB, "MiB", target=0)
 
 
+def processor_seconds(*pids):
+    """That these processes have used, with all their threads."""
+    total = 0
+    for pid in pids:
+        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def beside(address, script, *args, pid, seconds, **env):
+    """The client's latencies beside that program, and the processors' part that the
+    program and the daemon used."""
+    process = wait_until_ready(start(script, *args, **env))
+    try:
+        used, begin = processor_seconds(pid, process.pid), time.monotonic()
+        found = fairness.latencies(address, 0, seconds)
+        used = processor_seconds(pid, process.pid) - used
+        return found, used / (time.monotonic() - begin)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def hostile(r, seconds):
     with tempfile.TemporaryDirectory() as folder:
         tokens, config = f"{folder}/tokens", f"{folder}/config"
@@ -136,20 +162,17 @@ def hostile(r, seconds):
             own = resident(running["pid"])
             os.environ["HOLDFAST_TOKEN"] = alice
             address = running["listen"]
+            here = {"pid": running["pid"], "seconds": seconds}
+            # What the daemon uses for the client.
+            _, own_part = beside(address, "neighbour.py", 0.001, **here)
             for kind in HOSTILE:
-                alone = fairness.latencies(address, 0, seconds)
-                process = start(
-                    "hostile.py",
-                    kind,
-                    running["socket"],
-                    address,
-                    HOLDFAST_TOKEN=mallory,
+                places = running["socket"], address
+                found, part = beside(
+                    address, "hostile.py", kind, *places, HOLDFAST_TOKEN=mallory, **here
                 )
-                wait_until_ready(process)
-                beside = fairness.latencies(address, 0, seconds)
                 held = resident(running["pid"]) - own
-                process.kill()
-                process.wait()
+                part = max(part - own_part, 0.001)
+                peer, _ = beside(address, "neighbour.py", part, **here)
                 r.add(
                     f"{kind}: resident",
                     held / MIB,
@@ -158,9 +181,9 @@ def hostile(r, seconds):
                 )
                 r.add(
                     f"{kind}: p99 of another user's op and read",
-                    fairness.quantile(beside, 0.99) * 1e3,
+                    fairness.quantile(found, 0.99) * 1e3,
                     "ms",
-                    fairness.quantile(alone, 0.99) * 1e3,
+                    fairness.quantile(peer, 0.99) * 1e3,
                     target_ratio=1.1,
                 )
 
