@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lists the ops, and the functions made of them."""
+"""Lists the ops, and the functions made of them.
+
+With --json the ops have their parameters taken apart, as clients in other languages
+need them (docs/clients.md)."""
 
 import json
 
@@ -13,11 +16,12 @@ def add_arguments(parser):
 
 
 def main(args):
-    from holdfast import _C, reference
+    from holdfast import _C, op_signatures, reference
 
     functions = reference.functions()
     if args.json:
-        table = {"version": _C.__version__, "ops": _C.schema(), "functions": functions}
+        ops = [row | op_signatures.parse(row["signature"]) for row in _C.schema()]
+        table = {"version": _C.__version__, "ops": ops, "functions": functions}
         print(json.dumps(table, indent=2))
         return 0
     for f in functions:
