@@ -33,6 +33,7 @@
 #include "server/exec/ticker.h"
 #include "server/exec/watchdog.h"
 #include "server/exec/worker.h"
+#include "server/flag_values.h"
 #include "server/heap_return.h"
 #include "server/http/http_server.h"
 #include "server/log/json_string.h"
@@ -72,6 +73,10 @@ ABSL_FLAG(std::string, socket_mode, "0600",
 ABSL_FLAG(std::string, config, "",
           "configuration: what users may take (proto/config.proto); read again "
           "on SIGHUP");
+ABSL_FLAG(
+    bool, check_config, false,
+    "look at --config, the token file, TLS files and addresses, say what is "
+    "wrong with them, and end: status 0 if nothing is");
 ABSL_FLAG(std::string, token_file, "",
           "tokens that clients over gRPC must show one of (holdfast token); "
           "read again when it changes");
@@ -167,37 +172,6 @@ int Fail(const absl::Status& status) {
   std::fprintf(stderr, "holdfastd: %s\n",
                std::string(status.message()).c_str());
   return 1;
-}
-
-absl::StatusOr<mode_t> SocketMode() {
-  const std::string text = absl::GetFlag(FLAGS_socket_mode);
-  char* end = nullptr;
-  const unsigned long mode = std::strtoul(text.c_str(), &end, 8);
-  if (text.empty() || *end != '\0' || mode > 0777 || (mode & 0600) != 0600) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("[local] --socket_mode must be an octal mode such as 0600 "
-                     "or 0660. Got '",
-                     text, "'."));
-  }
-  return static_cast<mode_t>(mode);
-}
-
-TlsFiles TlsFlags() {
-  TlsFiles files;
-  files.certificate = absl::GetFlag(FLAGS_tls_certificate);
-  files.key = absl::GetFlag(FLAGS_tls_key);
-  files.client_ca = absl::GetFlag(FLAGS_tls_client_ca);
-  files.require_client_certificate = absl::GetFlag(FLAGS_token_file).empty();
-  return files;
-}
-
-absl::StatusOr<std::shared_ptr<Authenticator>> MakeAuthenticator() {
-  Authenticator::Options options;
-  options.token_file = absl::GetFlag(FLAGS_token_file);
-  options.client_certificates = !absl::GetFlag(FLAGS_tls_client_ca).empty();
-  options.allow_anonymous = absl::GetFlag(FLAGS_allow_anonymous);
-  options.allow_plaintext_tokens = absl::GetFlag(FLAGS_allow_plaintext_tokens);
-  return Authenticator::Create(std::move(options));
 }
 
 // Ends when they are on the disk, however long that takes: whoever has no time
@@ -466,6 +440,7 @@ int Main(int argc, char** argv) {
   }
   const absl::Status values = CheckFlagValues();
   if (!values.ok()) return Fail(values);
+  if (absl::GetFlag(FLAGS_check_config)) return CheckConfiguration();
   RestartWithOpenMpSettings(argv);
   EndOfService end(absl::GetFlag(FLAGS_exit_with_parent));
   RaiseDescriptorLimit();

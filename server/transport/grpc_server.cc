@@ -383,6 +383,14 @@ absl::Status GrpcServer::CheckRemoteTrust(const Options& options,
   return absl::OkStatus();
 }
 
+absl::Status GrpcServer::Check(const Options& options,
+                               const Authenticator& trust, std::string* host) {
+  const absl::Status status =
+      CheckListenAddress(options.address, options.allow_remote, host);
+  if (!status.ok() || IsLoopback(*host)) return status;
+  return CheckRemoteTrust(options, trust);
+}
+
 GrpcServer::GrpcServer() = default;
 
 GrpcServer::~GrpcServer() { Stop(absl::ZeroDuration()); }
@@ -390,13 +398,8 @@ GrpcServer::~GrpcServer() { Stop(absl::ZeroDuration()); }
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     SessionRegistry* registry, const Options& options) {
   std::string host;
-  absl::Status status =
-      CheckListenAddress(options.address, options.allow_remote, &host);
+  const absl::Status status = Check(options, *registry->trust(), &host);
   if (!status.ok()) return status;
-  if (!IsLoopback(host)) {
-    status = CheckRemoteTrust(options, *registry->trust());
-    if (!status.ok()) return status;
-  }
   std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::InsecureServerCredentials();
   if (!options.tls.certificate.empty() || !options.tls.key.empty() ||

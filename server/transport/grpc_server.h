@@ -30,6 +30,10 @@ class GrpcServer {
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
       SessionRegistry* registry, const Options& options);
   ~GrpcServer();  // stops
+  // What Start would refuse of the address and of who may come there; `host`
+  // receives the address's host.
+  static absl::Status Check(const Options& options, const Authenticator& trust,
+                            std::string* host);
 
   // Health checks are told from now on that there is no service.
   void StopServing();
