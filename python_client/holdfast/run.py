@@ -26,9 +26,6 @@ import types
 
 from holdfast.missing import module_getattr
 
-# The version whose API this follows, as programs compare it.
-_TORCH_VERSION = "1.13.1"
-
 
 class _Loader(importlib.abc.Loader):
     """Puts a module of the package where the import system wants another."""
@@ -77,6 +74,14 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_loader(
             fullname, _Loader(module), is_package=True
         )
+
+    def find_distributions(self, context):
+        """Of importlib.metadata: programs ask it for torch's version."""
+        if self._package == "torch" and context.name in ("torch", None):
+            from holdfast import __version__
+            from holdfast.stand_in_distribution import StandIn
+
+            yield StandIn("torch", __version__)
 
 
 class _SafetensorsFinder(importlib.abc.MetaPathFinder):
@@ -138,13 +143,11 @@ def stand_in_for_torch():
             "come first"
         )
     import holdfast
-    from holdfast.torch_version import TorchVersion
+    from holdfast.torch_version import LEVEL, TorchVersion
 
     # What programs print is what PyTorch prints.
     holdfast._C.set_shown_package("torch")
-    holdfast.__version__ = TorchVersion(
-        f"{_TORCH_VERSION}+holdfast.{holdfast.__version__}"
-    )
+    holdfast.__version__ = TorchVersion(f"{LEVEL}+holdfast.{holdfast.__version__}")
     sys.meta_path.insert(0, _Finder("torch", "holdfast"))
     sys.meta_path.insert(0, _SafetensorsFinder())
     if importlib.util.find_spec("torchvision") is None:

@@ -7,6 +7,11 @@ import re
 
 __all__ = ["TorchVersion"]
 
+# The release whose level programs find here: what they ask `torch.__version__ >= "2.x"`
+# for, up to this one, is there or says in one sentence what to do
+# (docs/compatibility.md, python_client/tests/test_torch_version.py).
+LEVEL = "2.9.0"
+
 _FORM = re.compile(r"\s*v?(\d+(?:\.\d+)*)(?:[._-]?(a|b|rc|dev)\w*?(\d*))?(\+\S*)?")
 
 
@@ -25,7 +30,7 @@ def _key(version):
 
 
 class TorchVersion(str):
-    """ "1.13.1" >= "1.5" holds. Compares with text, tuples of numbers and what prints
+    """ "2.10" >= "2.9" holds. Compares with text, tuples of numbers and what prints
     as a version; with other text letter by letter."""
 
     def _compare(self, other, name):
