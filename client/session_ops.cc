@@ -151,6 +151,19 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
         needs_grad |= input && input->NeedsGrad();
       }
     }
+    if (ABSL_PREDICT_FALSE(inplace && record && inputs[0]->made_in_inference &&
+                           !InferenceMode())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "[", schema.name,
+          "_] A view was created in inference mode and is being modified "
+          "inplace "
+          "in normal mode. Given that this use case is ambiguous and "
+          "error-prone, it is forbidden. You can clarify your code by moving "
+          "both the view and the inplace either both inside the inference_mode "
+          "block (if you don't want the inplace to be tracked) or both outside "
+          "(if you want the inplace to be tracked). Got ",
+          inputs[0]->spec().ToString(), "."));
+    }
     if (ABSL_PREDICT_FALSE(inplace && needs_grad &&
                            inputs[0]->made_without_grad)) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -224,6 +237,8 @@ absl::Status SessionCore::Apply(const Attrs& attrs,
     }
     if (schema.has(kView) && !record) {
       made[0]->made_without_grad = !schema.has(kNoGrad);
+      made[0]->made_in_inference =
+          InferenceMode() && inputs[0]->NeedsGrad() && !schema.has(kNoGrad);
     }
     if (inplace) CountWrite(inputs[0]->storage().get());
     if (schema.has(kMutates)) {

@@ -113,6 +113,8 @@ class TensorState final : public RefCounted {
   // A view made while gradients were off, of something that may need them: an
   // in-place op would lose what it was before.
   bool made_without_grad = false;
+  // The same of a view made in inference mode, of a tensor that needs them.
+  bool made_in_inference = false;
   RefPtr<GraphNode> node;  // null iff !requires_grad
   // A leaf's, while its mark is taken away: graphs recorded before lead there.
   RefPtr<GraphNode> unmarked_node;

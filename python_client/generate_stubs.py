@@ -237,7 +237,6 @@ def extension_stub():
         "    is_floating_point: _bool",
         "    is_complex: _bool",
         "    is_signed: _bool",
-        "    is_supported: _bool",
         "",
         "# Within Tensor, whose property has the name.",
         "_dtype = dtype",

@@ -39,6 +39,8 @@ def _one_by_one(name):
 
 
 def _call(name, tensor, args, kwargs):
+    if name.startswith("addc") and len(args) == 3:
+        *args, kwargs["value"] = args
     if hasattr(tensor, name):
         return getattr(tensor, name)(*args, **kwargs)
     # maximum_ and the like are no methods.

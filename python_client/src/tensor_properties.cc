@@ -167,6 +167,11 @@ int SetData(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* Version(PyObject* self, void*) {
+  if (KnownOf(self)->storage()->memory().inference) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Inference tensors do not track version counter.");
+    return nullptr;
+  }
   return PyLong_FromUnsignedLong(KnownOf(self)->storage()->version());
 }
 

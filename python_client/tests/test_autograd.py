@@ -98,6 +98,26 @@ def test_grad_mode(torch):
     assert torch.is_grad_enabled()
 
 
+def test_views_of_inference_mode_are_not_written_outside(torch):
+    """As PyTorch 2.15: where what they are views of requires gradients."""
+    plain = torch.ones(2)
+    weight = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        of_plain, of_weight = plain.view(2, 1), weight.view(2, 1)
+        made = torch.ones(1)
+    assert of_plain.add_(1).tolist() == [[2], [2]]
+    with torch.no_grad():
+        assert of_weight.add_(1).tolist() == [[2], [2]]
+    with torch.inference_mode():
+        of_weight.add_(1)
+    with pytest.raises(RuntimeError, match="view was created in inference mode"):
+        of_weight.add_(1)
+    assert weight.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="do not track version counter"):
+        made._version
+    assert plain._version == 1
+
+
 def test_inference_tensors_take_no_part_in_gradients(torch):
     with torch.inference_mode():
         assert torch.is_inference_mode_enabled()
