@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory.h"
+#include "reinterpret.h"
 
 namespace holdfast_torch {
 namespace {
@@ -120,12 +121,16 @@ HfTensor* HandleOf(const at::Tensor& tensor) {
   const auto dtype = c10::typeMetaToScalarType(impl->dtype());
   Handle view;
   if (memory == nullptr) {
-    view = Empty(impl->sizes(), dtype);  // no elements
+    // Such as from at::from_blob: elements that only an address leads to.
+    TORCH_CHECK(
+        impl->numel() == 0,
+        "holdfast: a tensor over a device's address without its storage");
+    view = Empty(impl->sizes(), dtype);
   } else {
-    const std::lock_guard<std::mutex> lock(memory->mutex);
+    std::unique_lock<std::mutex> lock(memory->mutex);
     const int64_t item = static_cast<int64_t>(impl->dtype().itemsize());
+    const auto bytes = static_cast<int64_t>(impl->storage().nbytes());
     if (!memory->whole) {
-      const auto bytes = static_cast<int64_t>(impl->storage().nbytes());
       if (impl->is_contiguous() && impl->storage_offset() == 0 &&
           impl->numel() * item == bytes) {
         memory->whole = Empty(impl->sizes(), dtype);
@@ -135,12 +140,11 @@ HfTensor* HandleOf(const at::Tensor& tensor) {
       }
       memory->dtype = dtype;
     }
-    TORCH_CHECK_NOT_IMPLEMENTED(memory->dtype == dtype, "holdfast: a view of ",
-                                c10::toString(memory->dtype), " as ",
-                                c10::toString(dtype));
-    view = SameView(memory->whole.get(), *impl)
-               ? memory->whole
-               : AsStrided(memory->whole.get(), *impl);
+    Handle whole = memory->whole;
+    const bool reinterpret = memory->dtype != dtype;
+    lock.unlock();
+    if (reinterpret) whole = Reinterpreted(whole, bytes / item, dtype);
+    view = SameView(whole.get(), *impl) ? whole : AsStrided(whole.get(), *impl);
   }
   HfTensor* result = view.get();
   Remember(impl, number, std::move(view));

@@ -23,12 +23,13 @@ from holdfast_torch import library  # noqa: E402
 _torch = library.load()
 torch.utils.rename_privateuse1_backend("holdfast")
 
-from holdfast_torch import _device, process_group  # noqa: E402
+from holdfast_torch import _device, process_group, serialization  # noqa: E402
 from holdfast_torch.registration import register  # noqa: E402
 
 torch._register_device_module("holdfast", _device)
 register()
 process_group.register()
+serialization.install()
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
 from holdfast_torch.sessions import (  # noqa: E402, F401

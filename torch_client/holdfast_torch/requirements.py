@@ -24,7 +24,8 @@ def _require_holdfast():
         raise ImportError(
             "holdfast_torch needs the package holdfast that came with it (PyPI's "
             "`holdfast` is another project): pip install holdfast_tensors-*.whl, and "
-            f"holdfast_tensors_server-*.whl where the daemon shall run. Import said: {error}"
+            "holdfast_tensors_server-*.whl where the daemon shall run. Import said: "
+            f"{error}"
         ) from error
     if not hasattr(holdfast._C, "_client_api"):
         raise ImportError(

@@ -33,8 +33,9 @@ def test_a_file_holds_the_elements(device, dtype):
     assert back.device.type == device and torch.equal(back.cpu(), x)
 
 
-@pytest.mark.parametrize("where", ["holdfast", "holdfast:0", torch.device("holdfast")])
+@pytest.mark.parametrize("where", ["holdfast", "holdfast:0", torch.device])
 def test_a_file_of_the_cpu_goes_to_the_device(device, where):
+    where = where(device) if where is torch.device else where
     x = torch.randn(3, 4)
     model = torch.nn.Linear(2, 3)
     left = torch.load(saved({"x": x.t(), "m": model.state_dict()}), map_location=where)
