@@ -3,6 +3,8 @@
 
 """Filling and making tensors."""
 
+import math
+
 import holdfast as hf
 import torch
 
@@ -29,16 +31,54 @@ def fill_by_tensor_(self, value):
     return self.copy_(value)
 
 
-def _sequence(name, function):
-    @declare(name)
-    def kernel(*args, out):
-        made = function(*args, dtype=to_holdfast(out.dtype))
-        return _give(out, from_holdfast(made))
+def _as(value, dtype):
+    """A number as PyTorch's kernels read it: of the result's type."""
+    return torch.tensor(value, dtype=dtype).item()
 
 
-_sequence("arange.start_out", hf.arange)
-_sequence("linspace.out", hf.linspace)
-_sequence("logspace.out", hf.logspace)
+@declare("arange.start_out")
+def arange_out(start, end, step=1, *, out):
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError(
+            "upper bound and lower bound inconsistent with step sign: "
+            f"arange({start}, {end}, {step})"
+        )
+    if not out.dtype.is_floating_point:
+        # As many as the numbers given make, of their integer parts.
+        count = max(math.ceil((end - start) / step), 0)
+        start, step = int(start), int(step)
+        places = hf.arange(count, dtype=hf.int64)
+        return _give(out, from_holdfast(start + step * places))
+    narrow = out.dtype in (torch.float16, torch.bfloat16)
+    dtype = torch.float32 if narrow else out.dtype
+    made = hf.arange(start, end, step, dtype=to_holdfast(dtype))
+    return _give(out, from_holdfast(made))
+
+
+def _steps(start, end, steps, dtype):
+    """linspace() in float64 or complex128, each half from its own end."""
+    start, end = _as(start, dtype), _as(end, dtype)
+    places = from_holdfast(hf.arange(steps, dtype=hf.float64))
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    return torch.where(
+        places < steps // 2, start + step * places, end - step * (steps - 1 - places)
+    )
+
+
+@declare("linspace.out")
+def linspace_out(start, end, steps, *, out):
+    if steps == 1:
+        return out.resize_(1).fill_(start)
+    return _give(out, _steps(start, end, steps, out.dtype))
+
+
+@declare("logspace.out")
+def logspace_out(start, end, steps, base=10.0, *, out):
+    if steps == 1:
+        return out.resize_(1).fill_(base**start)
+    return _give(out, base ** _steps(start, end, steps, out.dtype))
 
 
 @declare("_efficientzerotensor")

@@ -5,6 +5,7 @@
 
 import holdfast as hf
 import holdfast.nn.functional.resampling as _resampling
+from holdfast import _C
 
 from holdfast_torch.composites import declare_holdfast as composite, gradients
 
@@ -80,21 +81,28 @@ for _name, _mode in _ANTIALIASED.items():
     _backward(_name, _mode, True)
 
 
+def _widened(x):
+    """Positions in float32 at least: those of bfloat16 are pixels apart."""
+    return _C.ops.to(x, _C.float32) if x.dtype in (_C.float16, _C.bfloat16) else x
+
+
 def _grid(dims, function):
     @composite(f"grid_sampler_{dims}d")
     def forward(input, grid, interpolation_mode, padding_mode, align_corners):
-        return function(input, grid, interpolation_mode, padding_mode, align_corners)
+        modes = interpolation_mode, padding_mode, align_corners
+        wide = (_widened(x) for x in (input, grid))
+        return _C.ops.to(function(*wide, *modes), input.dtype)
 
     @composite(f"grid_sampler_{dims}d_backward")
     def backward(grad_output, input, grid, interpolation, padding, align, output_mask):
         grads = gradients(
             lambda x, at: function(x, at, interpolation, padding, align),
-            grad_output,
-            input,
-            grid,
+            *(_widened(x) for x in (grad_output, input, grid)),
         )
-        zeros = (hf.zeros_like(input), hf.zeros_like(grid))
-        found = (z if g is None else g for g, z in zip(grads, zeros))
+        found = (
+            hf.zeros_like(x) if g is None else _C.ops.to(g, x.dtype)
+            for g, x in zip(grads, (input, grid))
+        )
         return tuple(g if wanted else None for g, wanted in zip(found, output_mask))
 
 

@@ -6,6 +6,7 @@ Python when they are evaluated."""
 
 import holdfast as hf
 import torch
+from holdfast import _C, aten
 
 from holdfast_torch.composites import (
     declare,
@@ -16,6 +17,17 @@ from holdfast_torch.composites import (
 F = torch.nn.functional
 # What a mask's sizes mean: query by key, batch by key, or batch by head by both.
 _SOURCE, _PADDING, _FULL = range(3)
+
+
+@composite("_scaled_dot_product_flash_attention_for_cpu")
+def _flash_attention(query, key, value, *args, attn_mask=None, scale=None):
+    dtype = query.dtype
+    if dtype in (_C.float16, _C.bfloat16):
+        query, key, value = (_C.ops.to(x, _C.float32) for x in (query, key, value))
+    output, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, *args, attn_mask=attn_mask, scale=scale
+    )
+    return _C.ops.to(output, dtype), logsumexp
 
 
 @composite("_scaled_dot_product_flash_attention_for_cpu_backward")

@@ -11,6 +11,7 @@ from holdfast_torch import kernels  # noqa: F401  (declares them)
 
 # Operators whose row would mean something else than PyTorch's.
 NOT_ROWS = {"std", "var", "norm", "pow.Scalar", "to", "copy", "detach", "clone"}
+NOT_ROWS |= {"arange"}  # whose integers are counted otherwise
 
 
 class Registered:
