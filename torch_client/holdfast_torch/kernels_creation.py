@@ -88,7 +88,13 @@ def _efficientzerotensor(size, *, dtype=None, **kwargs):
 
 @declare("complex.out")
 def complex_out(real, imag, *, out):
-    return _give(out, _complex(real, imag))
+    made = _complex(real, imag)
+    if out.dtype != made.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {made.dtype} but got scalar type "
+            f"{out.dtype} for argument 'out'"
+        )
+    return _give(out, made)
 
 
 @declare("polar.out")

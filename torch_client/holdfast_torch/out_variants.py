@@ -64,6 +64,5 @@ for _name, _functional in (
     ("amin.out", "amin"),
     ("aminmax.out", "aminmax"),
     ("multinomial.out", "multinomial"),
-    ("complex.out", "complex"),
 ):
     _exact(_name, _functional)

@@ -7,12 +7,20 @@ after an op that ends or holds either."""
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Runner:
@@ -55,24 +63,20 @@ class Runner:
 
     def _start(self):
         self._count += 1
-        socket = os.path.join(self._directory.name, f"s{self._count}")
-        port = 20000 + (os.getpid() * 7 + self._count) % 10000
+        path = os.path.join(self._directory.name, f"s{self._count}")
+        flags, address = ["--socket=" + path], "unix:" + path
+        if self.transport == "grpc":
+            address = f"127.0.0.1:{free_port()}"
+            flags.append("--listen=" + address)
         self._log = open(os.path.join(self._directory.name, "log"), "ab")
         self._daemon = subprocess.Popen(
-            [
-                os.environ.get("HOLDFAST_DAEMON", "holdfastd"),
-                "--socket=" + socket,
-                f"--listen=127.0.0.1:{port}",
-            ],
-            stderr=self._log,
+            [os.environ.get("HOLDFAST_DAEMON", "holdfastd"), *flags], stderr=self._log
         )
         until = time.monotonic() + 30
-        while not os.path.exists(socket):
-            assert self._daemon.poll() is None, "the daemon did not start"
+        while not os.path.exists(path):
+            assert self._daemon.poll() is None, self.log()
             assert time.monotonic() < until, "the daemon opens no socket"
             time.sleep(0.01)
-        shm = self.transport == "shm"
-        address = "unix:" + socket if shm else f"127.0.0.1:{port}"
         read, write = os.pipe()
         self._worker = subprocess.Popen(
             [sys.executable, os.path.join(HERE, "op_worker.py"), str(write), address],
