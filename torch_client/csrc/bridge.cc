@@ -79,6 +79,32 @@ Handle AsStrided(HfTensor* whole, const c10::TensorImpl& impl) {
   return Apply(op, attrs, 3, &whole, 1);
 }
 
+// One is complex numbers, the other the real ones that they are pairs of.
+bool ArePairs(c10::ScalarType a, c10::ScalarType b) {
+  return c10::toRealValueType(a) == b || c10::toRealValueType(b) == a;
+}
+
+// Elements of `held` as `dtype`, in the same memory. REQUIRES: ArePairs.
+Handle PairsOf(const Handle& elements, c10::ScalarType held,
+               c10::ScalarType dtype, int64_t bytes) {
+  HfTensor* whole = elements.get();
+  if (c10::toRealValueType(held) == dtype) {
+    static const int op = OpNamed("view_as_real");
+    return Apply(op, nullptr, 0, &whole, 1);
+  }
+  static const int strided = OpNamed("as_strided");
+  static const int complex = OpNamed("view_as_complex");
+  const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
+  const int64_t sizes[] = {count, 2};
+  const int64_t strides[] = {2, 1};
+  const HfAttr attrs[] = {Ints(strided, "size", sizes),
+                          Ints(strided, "stride", strides),
+                          Int(strided, "storage_offset", HF_INT, 0)};
+  const Handle pairs = Apply(strided, attrs, 3, &whole, 1);
+  HfTensor* input = pairs.get();
+  return Apply(complex, nullptr, 0, &input, 1);
+}
+
 bool SameView(HfTensor* whole, const c10::TensorImpl& impl) {
   HfSpec spec;
   HfError error;
@@ -141,9 +167,12 @@ HfTensor* HandleOf(const at::Tensor& tensor) {
       memory->dtype = dtype;
     }
     Handle whole = memory->whole;
-    const bool reinterpret = memory->dtype != dtype;
+    const c10::ScalarType held = memory->dtype;
     lock.unlock();
-    if (reinterpret) whole = Reinterpreted(whole, bytes / item, dtype);
+    if (held != dtype) {
+      whole = ArePairs(held, dtype) ? PairsOf(whole, held, dtype, bytes)
+                                    : Reinterpreted(whole, bytes / item, dtype);
+    }
     view = SameView(whole.get(), *impl) ? whole : AsStrided(whole.get(), *impl);
   }
   HfTensor* result = view.get();
