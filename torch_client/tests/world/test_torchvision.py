@@ -16,24 +16,24 @@ models = torchvision.models
 CLASSIFIERS = {
     "alexnet": 64,
     "convnext_tiny": 32,
-    "densenet121": 32,
-    "efficientnet_b0": 32,
-    "efficientnet_v2_s": 32,
+    "densenet121": 64,
+    "efficientnet_b0": 64,
+    "efficientnet_v2_s": 64,
     "googlenet": 64,
     "inception_v3": 96,
     "maxvit_t": 32,
-    "mnasnet0_5": 32,
-    "mobilenet_v2": 32,
-    "mobilenet_v3_small": 32,
-    "regnet_y_400mf": 32,
-    "resnet18": 32,
-    "resnext50_32x4d": 32,
-    "shufflenet_v2_x0_5": 32,
+    "mnasnet0_5": 64,
+    "mobilenet_v2": 64,
+    "mobilenet_v3_small": 64,
+    "regnet_y_400mf": 64,
+    "resnet18": 64,
+    "resnext50_32x4d": 64,
+    "shufflenet_v2_x0_5": 64,
     "squeezenet1_1": 64,
     "swin_t": 32,
     "vgg11": 32,
     "vit_b_32": 32,
-    "wide_resnet50_2": 32,
+    "wide_resnet50_2": 64,
 }
 # Families whose smallest member is large are made of fewer or narrower layers.
 SMALLER = {
@@ -67,9 +67,7 @@ SMALLER = {
     "swin_t": lambda: models.SwinTransformer(
         [4, 4], 16, [1, 1], [2, 4], [4, 4], num_classes=5
     ),
-    "vgg11": lambda: models.VGG(
-        models.vgg.make_layers([8, "M", 16, "M", 32, "M"], batch_norm=True), 5
-    ),
+    "vgg11": lambda: small_vgg(),
     "vit_b_32": lambda: models.VisionTransformer(32, 8, 2, 4, 32, 64, num_classes=5),
     "wide_resnet50_2": lambda: models.ResNet(
         models.resnet.Bottleneck, [1, 1, 1, 1], num_classes=5, width_per_group=128
@@ -80,10 +78,19 @@ SMALLER = {
 }
 
 
+def small_vgg():
+    layers = models.vgg.make_layers([8, "M", 16, "M", 32, "M"], batch_norm=True)
+    model = models.VGG(layers, 5, init_weights=False)
+    model.classifier = torch.nn.Linear(32 * 7 * 7, 5)
+    return model
+
+
 def classifier(name):
     if name in SMALLER:
         return SMALLER[name]()
-    named = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    named = {}
+    if name in ("googlenet", "inception_v3"):
+        named = {"init_weights": True, "aux_logits": False}
     return getattr(models, name)(num_classes=5, **named)
 
 
