@@ -18,6 +18,7 @@ from holdfast_torch import (  # noqa: F401
     kernels_linalg,
     kernels_loss,
     kernels_norm,
+    kernels_optim,
     kernels_pad,
     kernels_pool,
     kernels_random,

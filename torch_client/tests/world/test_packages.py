@@ -211,7 +211,8 @@ def test_sentence_transformers(device, tmp_path):
     )
     bert = transformers.AutoModel.from_config(without_dropout(config))
     bert.save_pretrained(tmp_path)
-    parts = sentences.models
+    from sentence_transformers.sentence_transformer import losses, modules as parts
+
     body = parts.Transformer(str(tmp_path), max_seq_length=8)
     pool = parts.Pooling(body.get_word_embedding_dimension())
     model = sentences.SentenceTransformer(modules=[body, pool], device="cpu")
@@ -223,7 +224,7 @@ def test_sentence_transformers(device, tmp_path):
     assert_near(found, torch.from_numpy(expected), 1e-4)
     scores = sentences.util.cos_sim(found, found)
     assert_near(scores, sentences.util.cos_sim(expected, expected), 1e-4)
-    loss = sentences.losses.MultipleNegativesRankingLoss(model)
+    loss = losses.MultipleNegativesRankingLoss(model)
     rows = [to(dict(model.tokenize(texts)), device) for _ in range(2)]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     values = []
