@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/dnnl_engine.h"
 #include "kernels/dtype_dispatch.h"
+#include "kernels/op_time.h"
 #include "ops/op_schema.h"
 
 namespace holdfast::cpu {
@@ -165,15 +166,32 @@ bool TryDnnl(KernelContext& context, const Attrs& attrs, const ConvShape& s,
   return true;
 }
 
-// Samples that oneDNN computes at a time: nothing stops it, and these take
-// seconds on a few processors. All of them where the whole is not much more.
-int64_t SamplesAtATime(const ConvShape& s) {
-  constexpr double kMost = int64_t{1} << 36;
-  const double each = static_cast<double>(s.out_channels) *
-                      static_cast<double>(s.out_plane()) *
-                      static_cast<double>(s.taps());
-  if (static_cast<double>(s.n) * each <= 4 * kMost) return s.n;
-  return std::max<int64_t>(1, static_cast<int64_t>(kMost / each));
+// Multiplications of one sample.
+double WorkOfSample(const ConvShape& s) {
+  return static_cast<double>(s.out_channels) *
+         static_cast<double>(s.out_plane()) * static_cast<double>(s.taps());
+}
+
+// Samples that oneDNN computes at a time: nothing stops it. All of them where
+// the whole is not much more than a piece may be.
+int64_t SamplesAtATime(const KernelContext& context, const ConvShape& s) {
+  const double most =
+      static_cast<double>(OpTime::Multiplications(context.num_threads));
+  const double each = WorkOfSample(s);
+  if (static_cast<double>(s.n) * each <= 4 * most) return s.n;
+  return std::max<int64_t>(1, static_cast<int64_t>(most / each));
+}
+
+// Of so many samples in one call.
+absl::Status CheckTime(const KernelContext& context, const Attrs& attrs,
+                       const ConvShape& s, int64_t samples) {
+  // What a processor of 2020 does, by the second.
+  constexpr double kFast = 5e10;
+  return OpTime::CheckCall(
+      absl::StrCat("[", attrs.schema().name, "] a convolution of ", samples,
+                   samples == 1 ? " sample" : " samples"),
+      static_cast<double>(samples) * WorkOfSample(s) /
+          (kFast * context.num_threads));
 }
 
 // The same for an op whose output has the samples of its first operand, of
@@ -182,7 +200,9 @@ template <typename Make>
 bool TrySamples(KernelContext& context, const Attrs& attrs, ConvShape s,
                 Make make, const float* from, int64_t from_size, void* weight,
                 float* to, int64_t to_size, void* bias, absl::Status* status) {
-  const int64_t count = s.n, piece = SamplesAtATime(s);
+  const int64_t count = s.n, piece = SamplesAtATime(context, s);
+  *status = CheckTime(context, attrs, s, piece);
+  if (!status->ok()) return FitsDnnl(s);
   for (int64_t i = 0; i < count; i += piece) {
     if (i > 0 && context.Stopped()) return true;
     s.n = std::min(piece, count - i);
@@ -304,6 +324,11 @@ absl::Status ConvBackwardWeight(KernelContext& context, const Attrs& attrs,
   absl::Status s = Contiguous(context, inputs, out.dtype, absl::MakeSpan(specs),
                               absl::MakeSpan(views));
   if (!s.ok()) return s;
+  // oneDNN sums over the batch.
+  if (out.dtype == DType::kFloat32 && FitsDnnl(shape)) {
+    s = CheckTime(context, attrs, shape, shape.n);
+    if (!s.ok()) return s;
+  }
   // An empty batch has a gradient, of zeros: the unfolded form gives it.
   if (out.dtype == DType::kFloat32 && shape.n > 0 &&
       TryDnnl(

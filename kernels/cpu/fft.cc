@@ -6,15 +6,18 @@
 #include "kernels/fft.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/fftw.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/dtype_dispatch.h"
+#include "kernels/op_time.h"
 
 namespace holdfast::cpu {
 namespace {
@@ -39,6 +42,14 @@ Axis AxisOf(const Dims& shape, int d) {
   return axis;
 }
 
+// One row is one call, on one thread.
+absl::Status CheckRow(int64_t n) {
+  constexpr double kFast = 2e9;  // operations a second, from memory
+  const double points = static_cast<double>(n);
+  return OpTime::CheckCall(absl::StrCat("[fft] a transform of ", n, " points"),
+                           5 * points * std::log2(points) / kFast);
+}
+
 // Transforms `in` to `out`, both contiguous; their sizes along the axis are
 // in_n and out_n, and n points are transformed. `scale` multiplies the result.
 //
@@ -50,6 +61,7 @@ absl::Status TransformAxis(const KernelContext& context, FftKind kind,
                            const Axis& axis, int64_t in_n, int64_t out_n,
                            In* in, Out* out, double scale) {
   const bool columns = axis.inner > 1;
+  if (absl::Status s = CheckRow(axis.n); !s.ok()) return s;
   const int64_t count = columns ? axis.inner : axis.outer;
   const int64_t piece =
       std::min(count, std::max<int64_t>(columns ? 8 : 1, 8192 / axis.n));

@@ -47,6 +47,9 @@ HOLDFAST_CPU_KERNEL(linalg_eig) {
   if (n == 0) return absl::OkStatus();
   return DispatchFloat(in.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
+    constexpr double kEig = 4.0e-9;
+    absl::Status t = CheckLapackTime<T>("eig", n, n, kEig);
+    if (!t.ok()) return t;
     const char job = wanted ? 'V' : 'N';
     T size = 0;
     lapack::geev(job, n, nullptr, n, nullptr, nullptr, nullptr, n, &size, -1);

@@ -14,6 +14,10 @@
 namespace holdfast::cpu {
 namespace {
 
+// See CheckLapackTime.
+constexpr double kEigh = 1.0e-9, kEigvalsh = 0.25e-9, kSvd = 2.5e-9,
+                 kSvdvals = 1.2e-9, kQr = 0.13e-9;
+
 double Cost(int64_t m, int64_t n) {
   return 4.0 * m * n * static_cast<double>(std::min(m, n));
 }
@@ -97,6 +101,11 @@ absl::Status Svd(KernelContext& context, absl::string_view name,
       if (vh_size > 0) identity(vh.as<T>(), n);
       return absl::OkStatus();
     }
+    if (absl::Status t =
+            CheckLapackTime<T>(name, m, n, job == 'N' ? kSvdvals : kSvd);
+        !t.ok()) {
+      return t;
+    }
     const SingularSolver<T> solver(job, m, n);
     return ForEachMatrix<T>(
         context, count, Cost(m, n) * 3, m * n + solver.scratch(),
@@ -130,6 +139,10 @@ HOLDFAST_CPU_KERNEL(linalg_qr) {
   return DispatchFloat(q.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
     const tiled::Qr<T> qr(m, n, columns);
+    if (qr.small()) {  // or else it looks between tiles
+      absl::Status t = CheckLapackTime<T>("qr", m, std::max(n, columns), kQr);
+      if (!t.ok()) return t;
+    }
     return ForEachMatrix<T>(
         context, count, Cost(m, std::max(n, columns)),
         m * (n + columns) + qr.scratch(), [&](int64_t i, T* a) -> absl::Status {
@@ -156,6 +169,8 @@ HOLDFAST_CPU_KERNEL(linalg_eigh) {
   if (n == 0) return absl::OkStatus();
   return DispatchFloat(v.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
+    absl::Status t = CheckLapackTime<T>("eigh", n, n, kEigh);
+    if (!t.ok()) return t;
     const SymmetricSolver<T> solver('V', attrs.Bool("upper") ? 'L' : 'U', n);
     return ForEachMatrix<T>(context, count, Cost(n, n) * 2, solver.scratch(),
                             [&](int64_t i, T* scratch) -> absl::Status {
@@ -183,6 +198,8 @@ HOLDFAST_CPU_KERNEL(linalg_eigvalsh) {
   if (n == 0) return absl::OkStatus();
   return DispatchFloat(w.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
+    absl::Status t = CheckLapackTime<T>("eigvalsh", n, n, kEigvalsh);
+    if (!t.ok()) return t;
     const SymmetricSolver<T> solver('N', attrs.Bool("upper") ? 'L' : 'U', n);
     return ForEachMatrix<T>(
         context, count, Cost(n, n), n * n + solver.scratch(),
@@ -221,6 +238,8 @@ HOLDFAST_CPU_KERNEL(linalg_pinv) {
   if (!s.ok()) return s;
   return DispatchFloat(out.spec->dtype, [&](auto tag) -> absl::Status {
     using T = typename decltype(tag)::type;
+    absl::Status t = CheckLapackTime<T>("pinv", m, n, kSvd);
+    if (!t.ok()) return t;
     const SingularSolver<T> solver('S', m, n);
     return ForEachMatrix<T>(
         context, count, Cost(m, n) * 4,

@@ -19,6 +19,7 @@
 #include "kernels/cpu/strided_cursor.h"
 #include "kernels/cpu/tiled_lapack.h"
 #include "kernels/dtype_dispatch.h"
+#include "kernels/op_time.h"
 #include "kernels/products.h"
 #include "ops/op_id.h"
 
@@ -131,12 +132,14 @@ absl::Status ComplexProduct(KernelContext& context, GemmCall<T> call,
 }
 
 // Rows of a product that the library computes at a time, `each` being the
-// multiplications of one: nothing stops it, and these take seconds on a few
-// processors. All of them where the whole is not much more.
-int64_t RowsAtATime(int64_t rows, int64_t each) {
-  constexpr int64_t kMost = int64_t{1} << 36, kLeastRows = 256;
-  if (rows <= 4 * kMost / std::max<int64_t>(each, 1)) return rows;
-  return std::max(kLeastRows, kMost / each / kLeastRows * kLeastRows);
+// multiplications of one: nothing stops it. All of them where the whole is not
+// much more than a piece may be.
+int64_t RowsAtATime(const KernelContext& context, int64_t rows, int64_t each) {
+  const int64_t most = OpTime::Multiplications(context.num_threads);
+  if (rows <= 4 * most / std::max<int64_t>(each, 1)) return rows;
+  // Each piece reads all of the other operand.
+  constexpr int64_t kLeastRows = 64;
+  return std::max(kLeastRows, most / each / kLeastRows * kLeastRows);
 }
 
 // `workspace` is asked for only where gemm.h does the work.
@@ -165,7 +168,7 @@ absl::Status RealProduct(KernelContext& context, const GemmCall<T>& call,
       }
       const float beta = call.bias == nullptr ? 0.0f : 1.0f;
       UseDnnlThreads(context, call.m * call.n * call.k);
-      const int64_t rows = RowsAtATime(call.m, call.n * call.k);
+      const int64_t rows = RowsAtATime(context, call.m, call.n * call.k);
       for (int64_t i = 0; i < call.m; i += rows) {
         if (i > 0 && context.Stopped()) break;
         const dnnl_status_t status =

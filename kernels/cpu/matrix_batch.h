@@ -15,10 +15,13 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/lapack.h"
 #include "kernels/linalg.h"
+#include "kernels/op_time.h"
 
 namespace holdfast::cpu {
 
@@ -27,6 +30,18 @@ namespace holdfast::cpu {
 template <typename T>
 int WorkSize(T answer) {
   return static_cast<int>(answer * (1 + std::numeric_limits<T>::epsilon())) + 1;
+}
+
+// OpTime::CheckCall for one m x n matrix. `each`: seconds that LAPACK takes for
+// float32 on one fast thread, for each of m * n * min(m, n).
+template <typename T>
+absl::Status CheckLapackTime(absl::string_view name, int64_t m, int64_t n,
+                             double each) {
+  const double work = static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(std::min(m, n));
+  return OpTime::CheckCall(
+      absl::StrCat("[linalg_", name, "] LAPACK on a matrix of ", m, " x ", n),
+      work * each * (sizeof(T) / sizeof(float)));
 }
 
 // Calls fn(i, scratch) -> absl::Status for i in [0, count), several at a time.

@@ -186,8 +186,10 @@ class Qr {
     }
   }
 
- private:
+  // It is one call of LAPACK's for each factor.
   bool small() const { return k_ <= kSmall; }
+
+ private:
   int kPanelOrAll(int n) const { return small() ? n : kPanel; }
 
   // Applies a panel's reflections to the columns [begin, end) of c, from row j

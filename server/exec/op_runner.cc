@@ -16,6 +16,7 @@
 #include "autograd/grad_rule.h"
 #include "autograd/tape.h"
 #include "kernels/number_operand.h"
+#include "kernels/op_time.h"
 #include "ops/check.h"
 #include "ops/complex.h"
 #include "ops/infer_rule.h"
@@ -524,6 +525,7 @@ absl::Status OpRunner::RunKernel(const Attrs& attrs,
       DataKnownRight(attrs, inputs);
   if (ABSL_PREDICT_TRUE(!NothingToCompute(schema, prepared.views, views))) {
     NoteKernel(static_cast<int>(schema.id));
+    const OpTime time(most_seconds_.load(std::memory_order_relaxed));
     status = place.device->Launch(place.stream, philox,
                                   known ? Checked(attrs) : attrs,
                                   prepared.views, views);

@@ -159,6 +159,24 @@ def test_what_is_due_is_done_beside_it(start, transport):
     daemon.stop()
 
 
+@pytest.mark.parametrize("call", ["svd", "eigh", "eigvals", "pinv"])
+def test_what_nothing_stops_is_refused_by_estimate(start, call):
+    """Before it holds everybody up for the seconds that one call of LAPACK takes."""
+    daemon = start("op_seconds: 1")
+    with holdfast.connect(daemon.address("shm")):
+        op = getattr(holdfast.linalg, call)
+        op(holdfast.rand(100, 100))
+        x = holdfast.rand(4000, 4000)
+        holdfast.synchronize()
+        begin = time.monotonic()
+        with pytest.raises(HoldfastError, match="one call that nothing can stop"):
+            result = op(x)
+            (result if call in ("eigvals", "pinv") else result[0]).sum().item()
+        assert time.monotonic() - begin < 5
+        assert x.sum().isfinite().item()
+    daemon.stop()
+
+
 def test_by_estimate(start, transport):
     daemon = start("op_seconds: 1")
     with holdfast.connect(daemon.address(transport)):
