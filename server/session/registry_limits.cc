@@ -109,6 +109,35 @@ absl::Status SessionRegistry::CheckRoom(const std::string& user, bool worker) {
       "ask an admin for more (holdfast limits)"));
 }
 
+absl::Status SessionRegistry::CheckBuffers(const v1::HelloRequest& request,
+                                           const User& user) {
+  // Rings, or a message of gRPC's.
+  constexpr uint64_t kBuffers = uint64_t{5} << 20;
+  constexpr int kFew = 16;
+  if (!request.session_token().empty() || request.attach()) {
+    return absl::OkStatus();
+  }
+  int own = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!request.session_name().empty() &&
+        FindByName(request.session_name(), user.name) != nullptr) {
+      return absl::OkStatus();
+    }
+    for (const auto& [token, session] : by_token_) {
+      own += session->options().user == user.name ? 1 : 0;
+    }
+  }
+  if (own < kFew) return absl::OkStatus();
+  absl::Status room = MemoryCharge(Account(user.name)).CheckRoom(kBuffers);
+  if (room.ok()) return room;
+  return absl::Status(
+      room.code(),
+      absl::StrCat("[hello] a session's buffers are 5 MiB, and ",
+                   room.message(), ". ", user.name, " has ", own,
+                   " sessions: end one (holdfast end NAME), or free memory"));
+}
+
 void SessionRegistry::ApplyLimits() {
   for (const std::shared_ptr<MemoryAccount>& account : ledger_->Accounts()) {
     const v1::Limits limits = user_limits_.Of(account->user());

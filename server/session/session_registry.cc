@@ -70,6 +70,9 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
     if (absl::Status found = OpenNamedDoor(); !found.ok()) return found;
   }
   AwaitHangUp(request, peer.user);
+  if (absl::Status room = CheckBuffers(request, peer.user); !room.ok()) {
+    return room;
+  }
   Welcome welcome;
   bool attached = false;
   {

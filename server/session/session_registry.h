@@ -275,6 +275,9 @@ class SessionRegistry {
   // The part of a tick that wants the worker, which has sessions other than
   // `serving`.
   void TickBeside(const Session* serving, SteadyTime now);
+  // OK when there is room in the user's memory for what the transport holds for
+  // one more session. Who has few needs none: to be able to end them. May wait.
+  absl::Status CheckBuffers(const v1::HelloRequest& request, const User& user);
   // Lets no session pay for a time in which the worker was held up.
   void NoteTick(SteadyTime now);
   // OK when the user may open another session. `worker`: one of a worker

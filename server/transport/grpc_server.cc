@@ -30,9 +30,9 @@ namespace holdfast {
 namespace {
 
 // Larger commands travel in parts, bytes of tensors in chunks of 1 MiB.
-constexpr int kMaxMessageBytes = 4 << 20;
+constexpr int kMaxMessageBytes = GrpcStream::kMaxMessageBytes;
 // Of a user's calls, whose messages are on their way at a time.
-constexpr int kRequestTurns = 32;
+constexpr int kRequestTurns = 8;
 constexpr int kUploadTurns = 16;
 // Of all methods but the stream and transfers: they take names and numbers.
 constexpr size_t kMaxRequestBytes = 64 << 10;

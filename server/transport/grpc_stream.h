@@ -27,6 +27,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "proto/holdfast.pb.h"
+#include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
 #include "server/transport/hang_up.h"
 
@@ -39,6 +40,8 @@ using StreamReactor =
 
 class GrpcStream final : public StreamReactor {
  public:
+  // Of one message, as gRPC has it while it comes.
+  static constexpr size_t kMaxMessageBytes = 4 << 20;
   // Of the batches and events that wait in one stream.
   static constexpr size_t kMaxBatches = 64;
   static constexpr size_t kMaxBatchBytes = 16 << 20;
@@ -166,6 +169,8 @@ class GrpcConnection final : public Connection {
   const std::shared_ptr<GrpcStream> stream_;
   const std::shared_ptr<ConnectionLife> life_;
   const std::function<bool()> look_;
+  // What gRPC may hold of a message that has come in part.
+  MemoryCharge receives_;
 };
 
 // absl's codes are gRPC's.
