@@ -4,17 +4,22 @@
 // DurableState: taking the folder, and writing. Loading is in load_state.cc.
 #include "server/state/durable_state.h"
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "proto/convert.h"
 #include "proto/steady_time.h"
 #include "proto/version.h"
 #include "server/exec/worker.h"
+#include "server/limits/room_for_others.h"
 #include "server/session/session_registry.h"
 #include "spdlog/spdlog.h"
 
@@ -44,6 +49,34 @@ void Describe(const std::string& key, const TensorSpec& spec,
   SpecToProto(spec, saved->mutable_spec());
   saved->set_requires_grad(requires_grad);
   saved->set_blob(blob);
+}
+
+// OK if the user, whose files on that disk are `own`, may write `more` bytes:
+// each may have nine tenths of what the others leave (RoomForOthers). What does
+// not fit at all is OK as well: the write tells more of it.
+absl::Status CheckDiskShare(const std::string& folder, const std::string& user,
+                            const std::vector<std::string>& own,
+                            uint64_t more) {
+  struct statvfs disk = {};
+  if (statvfs(folder.c_str(), &disk) != 0) return absl::OkStatus();
+  const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (more > free) return absl::OkStatus();
+  uint64_t bytes = 0;
+  for (const std::string& path : own) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0) bytes += info.st_size;
+  }
+  // Others' files are neither free nor the user's.
+  if (RoomForOthers(bytes + more, bytes + more, bytes + free)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "[state] %s has %.1f MB of durable state, and %.1f MB of the disk of "
+      "--state_dir are free: with %.1f MB more the rest, which is for others, "
+      "would be too small. Delete some names, or give --state_dir a larger "
+      "disk",
+      user, static_cast<double>(bytes) / 1e6, static_cast<double>(free) / 1e6,
+      static_cast<double>(more) / 1e6));
 }
 
 }  // namespace
@@ -183,6 +216,10 @@ absl::Status DurableState::WriteName(const PublishedVersion& version) {
              blobs.Add(item.storage.get()),
              header.mutable_name()->add_tensors());
   }
+  // Sessions have no share: they are saved when there is nobody to be told.
+  absl::Status share = CheckDiskShare(folder_->path(), version.owner,
+                                      FilesOf(version.owner), version.bytes);
+  if (!share.ok()) return share;
   return Replace({kName, version.owner, version.name}, std::move(header),
                  blobs.blobs());
 }
@@ -254,6 +291,16 @@ absl::Status DurableState::Replace(const Key& key, state::Header header,
   absl::Status removed = folder_->Remove(older);
   if (!removed.ok()) spdlog::warn("{}", std::string(removed.message()));
   return absl::OkStatus();
+}
+
+std::vector<std::string> DurableState::FilesOf(const std::string& user) {
+  std::vector<std::string> all;
+  std::lock_guard<std::mutex> lock(files_mutex_);
+  for (const auto& [key, paths] : files_) {
+    if (std::get<1>(key) != user) continue;
+    all.insert(all.end(), paths.begin(), paths.end());
+  }
+  return all;
 }
 
 absl::Status DurableState::RemoveFiles(const Key& key) {

@@ -86,6 +86,8 @@ class DurableState final : public DurableNames, public SessionArchive {
   absl::Status Replace(const Key& key, state::Header header,
                        const std::vector<const Storage*>& blobs);
   absl::Status RemoveFiles(const Key& key);
+  // Of all that is saved of the user's.
+  std::vector<std::string> FilesOf(const std::string& user);
   // The bytes of device memory, which only the worker may copy.
   absl::Status CopyOut(const Storage& storage, uint64_t offset, size_t size,
                        std::vector<char>* piece, const char** data);

@@ -118,6 +118,22 @@ def test_a_full_disk(disk):
             assert holdfast.lookup("v").tolist() == small
 
 
+def test_a_disk_is_not_one_users(disk):
+    """Nine tenths of what others leave may be had; a tenth stays free."""
+    with Daemon(f"--state_dir={disk}") as daemon:
+        with holdfast.connect(daemon.grpc_address):
+            x, names = holdfast.ones(64 << 10), []
+            with pytest.raises(RuntimeError, match="which is for others"):
+                for number in range(40):
+                    holdfast.publish(f"{number}", x, durable=True)
+                    names.append(f"{number}")
+            assert len(names) > 20
+            free = os.statvfs(disk)
+            assert free.f_bavail * free.f_frsize > 600_000
+            holdfast.unpublish(names[0])
+            holdfast.publish("again", x, durable=True)
+
+
 def holdfast_values():
     return [1.0, 2.0, 3.0], [0.5] * (3 << 20)
 
