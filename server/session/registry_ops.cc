@@ -39,6 +39,14 @@ absl::Status CheckOp(const Session& session, absl::Duration lasted, bool hurry,
 
 }  // namespace
 
+std::shared_ptr<Session> SessionRegistry::FindById(uint64_t id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [token, session] : by_token_) {
+    if (session->options().id == id) return session;
+  }
+  return nullptr;
+}
+
 absl::Duration SessionRegistry::LookAtTurn(const Worker::Turn& turn) {
   constexpr absl::Duration kNever = absl::InfiniteDuration();
   const std::shared_ptr<Session> session = FindById(turn.session);

@@ -10,12 +10,21 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/steady_time.h"
 #include "server/log/log.h"
 #include "server/session/session.h"
 #include "server/session/session_registry.h"
 
 namespace holdfast {
+namespace {
+
+// A program that has just ended is taken for one that uses its session until
+// the worker has heard of it: whoever comes next waits so long for that.
+constexpr absl::Duration kHangUpHeardWithin = absl::Seconds(2);
+constexpr absl::Duration kHangUpLookEvery = absl::Milliseconds(1);
+
+}  // namespace
 
 absl::StatusOr<absl::Duration> SessionRegistry::Grace(double asked) const {
   if (std::isnan(asked)) {
@@ -38,6 +47,25 @@ std::shared_ptr<Session> SessionRegistry::FindByName(const std::string& name,
     }
   }
   return nullptr;
+}
+
+void SessionRegistry::AwaitHangUp(const v1::HelloRequest& request,
+                                  const User& user) {
+  if (!request.attach_if_away() || request.attach() ||
+      request.session_name().empty() || !request.session_token().empty()) {
+    return;
+  }
+  std::shared_ptr<Session> named;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    named = FindByName(request.session_name(), user.name);
+  }
+  if (named == nullptr) return;
+  const SteadyTime until = SteadyNow() + kHangUpHeardWithin;
+  while (named->life()->connected() && SteadyNow() < until &&
+         (named->life()->leaving() || named->client_is_gone())) {
+    absl::SleepFor(kHangUpLookEvery);
+  }
 }
 
 bool SessionRegistry::Attach(const std::shared_ptr<Session>& session,

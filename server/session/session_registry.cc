@@ -9,7 +9,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "kernels/device.h"
 #include "ops/op_schema.h"
 #include "proto/convert.h"
@@ -27,10 +26,6 @@ namespace {
 
 // How long a session that is left may take for what was sent before.
 constexpr absl::Duration kLongestLeaving = absl::Minutes(10);
-// A program that has just ended is taken for one that uses its session until
-// the worker has heard of it: whoever comes next waits so long for that.
-constexpr absl::Duration kHangUpHeardWithin = absl::Seconds(2);
-constexpr absl::Duration kHangUpLookEvery = absl::Milliseconds(1);
 // Ticks come once a second; what is missing after this was held up.
 constexpr absl::Duration kLateTick = absl::Seconds(2);
 
@@ -124,25 +119,6 @@ absl::StatusOr<SessionRegistry::Welcome> SessionRegistry::OpenOrFind(
         {{"client", request.client()}, {"transport", local ? "shm" : "grpc"}});
   }
   return welcome;
-}
-
-void SessionRegistry::AwaitHangUp(const v1::HelloRequest& request,
-                                  const User& user) {
-  if (!request.attach_if_away() || request.attach() ||
-      request.session_name().empty() || !request.session_token().empty()) {
-    return;
-  }
-  std::shared_ptr<Session> named;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    named = FindByName(request.session_name(), user.name);
-  }
-  if (named == nullptr) return;
-  const SteadyTime until = SteadyNow() + kHangUpHeardWithin;
-  while (named->life()->connected() && SteadyNow() < until &&
-         (named->life()->leaving() || named->client_is_gone())) {
-    absl::SleepFor(kHangUpLookEvery);
-  }
 }
 
 absl::StatusOr<std::pair<std::shared_ptr<Session>, bool>>
@@ -337,14 +313,6 @@ std::shared_ptr<Session> SessionRegistry::Find(const std::string& token,
     return nullptr;
   }
   return it->second;
-}
-
-std::shared_ptr<Session> SessionRegistry::FindById(uint64_t id) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [token, session] : by_token_) {
-    if (session->options().id == id) return session;
-  }
-  return nullptr;
 }
 
 std::vector<std::shared_ptr<Session>> SessionRegistry::Sessions() {

@@ -146,7 +146,6 @@ def lives(program, life):
     said = None
     while not over(program.random.uniform(1, 3)):
         said = one_life(program, life, said, program.random.randrange(1 << 30))
-    time.sleep(1)  # as long as a program takes to start
     one_life(program, last_look, said, 0)
 
 
