@@ -11,10 +11,14 @@ device. Only iterations are counted so: update() counts as it is called.
 
 import collections
 import threading
-
-from tqdm.auto import tqdm as _tqdm
+import warnings
 
 from holdfast import _C, _stats
+
+with warnings.catch_warnings():
+    # A notebook without widgets gets the text, and need not be told.
+    warnings.simplefilter("ignore")
+    from tqdm.auto import tqdm as _tqdm
 
 # How often the daemon is asked, while the loop goes on (seconds).
 _ASK_EVERY = 0.2

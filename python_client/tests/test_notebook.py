@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from service_environment import Person
 
 import holdfast
 
@@ -30,6 +31,23 @@ def shell(torch):
     made.run_line_magic("unload_ext", "holdfast")
 
 
+RESTORE = """
+import holdfast
+from holdfast.service.namespace import Namespace
+names = {}
+Namespace(holdfast.connect(session="spirals"), names).restore()
+assert isinstance(names["model"], holdfast.nn.Sequential)
+print(*names)
+"""
+
+
+def kept_names(person):
+    """Names that another process finds in the example's session."""
+    found = person.python(RESTORE)
+    assert found.returncode == 0, found.stderr
+    return set(found.stdout.split())
+
+
 def test_the_example_runs(tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="python3-nbclient is missing")
     nbformat = pytest.importorskip("nbformat")
@@ -37,7 +55,14 @@ def test_the_example_runs(tmp_path):
     client = nbclient.NotebookClient(
         notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
     )
-    client.execute()
+    person = Person()
+    try:
+        client.execute(env=person.env)
+        # What it says at its end is true of another kernel.
+        assert {"model", "optimizer", "x", "y"} <= kept_names(person)
+        assert person.holdfast("stop", "--force").returncode == 0
+    finally:
+        person.leave()
     outputs = [c.get("outputs", []) for c in notebook.cells]
     texts = [o["data"] for cell in outputs for o in cell if "data" in o]
     status = texts[0]
