@@ -178,3 +178,15 @@ def test_what_is_written_is_read_again(person, monkeypatch):
     hosts.write("x.y-z", {"x.y-z": odd, "b": hosts.Host("b:1")})
     known = hosts.read(person.config)
     assert known == {"use": "x.y-z", "hosts": {"x.y-z": odd, "b": hosts.Host("b:1")}}
+
+
+def test_a_user_without_a_home(person):
+    """As of a service: nothing can be read there, and nothing is missed."""
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        del person.env[name]
+    done = person.python(WHERE, HOME="/dev/null")
+    assert done.returncode == 0 and "/holdfast-private-" in done.stdout, done.stderr
+    named = WHERE.replace("print", 'torch.connect(session="s"); print', 1)
+    done = person.python(named, HOME="/dev/null")
+    assert done.returncode == 0 and "/holdfast-private-" in done.stdout, done.stderr
+    assert "a private daemon is used: " in done.stderr

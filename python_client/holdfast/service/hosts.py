@@ -12,12 +12,10 @@ the whole machine.
     ca = "/home/me/ca.crt"               # or "system"; with certificate = and key =
 """
 
-import json
+import collections
 import os
 import re
 import stat
-import tempfile
-from typing import NamedTuple
 
 from holdfast.service import places
 
@@ -33,15 +31,8 @@ class HostsError(ValueError):
     """The hosts' file or a host's address cannot be used; the message says why."""
 
 
-class Host(NamedTuple):
-    """Where a daemon is and what to show it: what connect() takes."""
-
-    address: str
-    token: str = ""
-    token_file: str = ""
-    ca: str = ""
-    certificate: str = ""
-    key: str = ""
+class Host(collections.namedtuple("Host", _FIELDS, defaults=[""] * 5)):
+    """Where a daemon is and what to show it, all texts: what connect() takes."""
 
     def credentials(self):
         """As _C.connect takes them."""
@@ -63,8 +54,9 @@ NOTHING = ("", "", "", "", False)
 def read(path):
     """A file's {"use": name or None, "hosts": {name: Host}}."""
     try:
-        data = path.read_bytes()
-    except (FileNotFoundError, PermissionError):
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {"use": None, "hosts": {}}
     import tomllib
 
@@ -100,7 +92,7 @@ def _host(path, name, table):
 
 
 def _check_private(path):
-    mode = path.stat().st_mode
+    mode = os.stat(path).st_mode
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise HostsError(
             f"{path} has a token, and others may read it: chmod 600 {path}"
@@ -109,8 +101,11 @@ def _check_private(path):
 
 def write(use, hosts):
     """Replaces the user's file as a whole; its mode is 0600."""
+    import tempfile
+
     path = places.config_file()
-    places.private_folder(path.parent)
+    folder = os.path.dirname(path)
+    places.private_folder(folder)
     lines = [_HEADER]
     if use is not None:
         lines.append(f"use = {_toml(use)}\n")
@@ -118,7 +113,7 @@ def write(use, hosts):
         lines.append(f"\n[hosts.{_toml(name)}]\n")
         fields = host._asdict().items()
         lines += [f"{key} = {_toml(value)}\n" for key, value in fields if value]
-    descriptor, temporary = tempfile.mkstemp(prefix=".config-", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=".config-", dir=folder)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.writelines(lines)
     os.rename(temporary, path)
@@ -126,6 +121,8 @@ def write(use, hosts):
 
 def _toml(text):
     """TOML's basic strings are JSON's, but for one character."""
+    import json
+
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -148,7 +145,7 @@ def chosen():
         return variable, "HOLDFAST_ADDRESS"
     for path in (places.config_file(), places.machine_file()):
         if use := read(path)["use"]:
-            return use, str(path)
+            return use, path
     return "", "nobody"
 
 

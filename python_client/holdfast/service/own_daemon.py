@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from holdfast.service import own_lock, own_token, places, user_unit
 
@@ -31,7 +32,7 @@ class OwnDaemonError(RuntimeError):
 
 
 def log_file():
-    return places.state_folder() / "holdfastd.log"
+    return Path(places.state_folder(), "holdfastd.log")
 
 
 def flags(more=()):
@@ -41,7 +42,7 @@ def flags(more=()):
         f"--socket={places.own_socket()}",
         "--listen=127.0.0.1:0",  # for ssh; whoever comes there needs the token
         f"--token_file={own_token.hashes()}",
-        f"--state_dir={state / 'sessions'}",
+        f"--state_dir={state}/sessions",
         f"--log_file={log_file()}",
         f"--grace_max_seconds={LONGEST_GRACE}",
         *more,

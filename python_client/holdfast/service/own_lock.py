@@ -49,8 +49,8 @@ def owner():
     """The daemon that runs: a dict of pid, host, socket, unit (whether systemd started
     it) and flags (beside the usual ones). None: none runs."""
     try:
-        lock = os.open(places.state_folder() / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        lock = os.open(places.state_folder() + "/lock", os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

@@ -6,18 +6,19 @@ loopback, where every user of the machine could knock."""
 
 import os
 import pwd
+from pathlib import Path
 
 from holdfast.service import places
 
 
 def hashes():
     """What the daemon reads."""
-    return places.state_folder() / "tokens"
+    return Path(places.state_folder(), "tokens")
 
 
 def text():
     """The token itself, for the user's eyes."""
-    return (places.state_folder() / "token").read_text().strip()
+    return Path(places.state_folder(), "token").read_text().strip()
 
 
 def make():

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: The Holdfast Authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where a user's files lie: XDG's folders, and the machine's."""
+"""Where a user's files lie: XDG's folders, and the machine's.
+
+Texts, not pathlib's paths: every program that names no daemon looks at two of them.
+"""
 
 import os
-from pathlib import Path
 
 DEFAULT_PORT = 50151
 
@@ -12,22 +14,26 @@ DEFAULT_PORT = 50151
 def _folder(variable, default):
     """A relative path in such a variable is to be ignored, says XDG."""
     named = os.environ.get(variable, "")
-    return Path(named) if named.startswith("/") else Path.home() / default
+    if named.startswith("/"):
+        return named
+    home = os.path.expanduser("~")
+    # Some users have no home, and need none to use a daemon.
+    return f"{home if home != '~' else '/nonexistent'}/{default}"
 
 
 def config_file():
     """What `holdfast login` and `holdfast use` write."""
-    return _folder("XDG_CONFIG_HOME", ".config") / "holdfast/config.toml"
+    return _folder("XDG_CONFIG_HOME", ".config") + "/holdfast/config.toml"
 
 
 def machine_file():
     """The machine's defaults, which its admin writes."""
-    return Path(os.environ.get("HOLDFAST_CLIENT_CONF") or "/etc/holdfast/client.conf")
+    return os.environ.get("HOLDFAST_CLIENT_CONF") or "/etc/holdfast/client.conf"
 
 
 def state_folder():
     """The own daemon's: its lock, log, token and what its sessions keep."""
-    return _folder("XDG_STATE_HOME", ".local/state") / "holdfast"
+    return _folder("XDG_STATE_HOME", ".local/state") + "/holdfast"
 
 
 def own_socket():
@@ -47,6 +53,9 @@ def service_socket():
 
 
 def private_folder(path):
-    """Makes a folder that its user alone enters; returns it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
+    """Makes a folder that its user alone enters; returns it, as a path."""
+    from pathlib import Path
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    Path(path).mkdir(mode=0o700, exist_ok=True)
+    return Path(path)

@@ -50,7 +50,7 @@ def available():
 
 
 def path():
-    return places.config_file().parent.parent / "systemd/user" / NAME
+    return Path(places.config_file()).parent.parent / "systemd/user" / NAME
 
 
 def text(more=()):
