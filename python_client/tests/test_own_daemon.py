@@ -50,7 +50,7 @@ def test_start_use_stop(person):
     status = person.holdfast("status").stdout
     assert f"unix:{person.socket}" in status and f"process {pid}" in status
     assert str(person.state / "holdfastd.log") in status
-    assert "ready: device" in person.holdfast("logs").stdout
+    wait_until(lambda: "ready: device" in person.holdfast("logs").stdout)
     stopped = person.holdfast("stop")
     assert (stopped.returncode, stopped.stdout) == (0, "your daemon has ended\n")
     assert not person.daemons()
@@ -199,8 +199,10 @@ def test_a_daemon_that_cannot_start_says_why(person):
 
 def test_the_port_for_ssh_asks_for_the_token(person):
     assert person.holdfast("start").returncode == 0
-    log = (person.state / "holdfastd.log").read_text()
-    port = re.search(r"listen (127\.0\.0\.1:\d+)", log)[1]
+    log = person.state / "holdfastd.log"
+    # The socket, which start waits for, is there a moment before.
+    ready = r"listen (127\.0\.0\.1:\d+)"
+    port = wait_until(lambda: re.search(ready, log.read_text()))[1]
     code = f"import holdfast as t; t.connect({port!r}); print(t.ones(2).sum().item())"
     refused = person.python(code)
     assert refused.returncode == 1 and "asks for a token" in refused.stderr

@@ -6,10 +6,14 @@ none runs, prints where it serves gRPC and waits until its standard input ends."
 
 import json
 import sys
+import time
 
 from holdfast.commands._daemon import fail
 
 HELP = "the other end of ssh:// (ssh runs it)"
+
+# A daemon that has just started opens its Unix socket first, and then the port.
+_GRPC_SECONDS = 5
 
 
 def add_arguments(parser):
@@ -39,7 +43,7 @@ def find():
     if path is None:
         own_daemon.start([f"--exit_when_idle={own_daemon.IDLE_SECONDS}"])
         path = places.own_socket()
-    for address in grpc_addresses(path):
+    if address := _first_address(path):
         answer = {"listen": address}
         if own_lock.owner() and path == places.own_socket():
             answer["token"] = own_token.text()
@@ -49,6 +53,16 @@ def find():
         f"--listen=127.0.0.1:{places.DEFAULT_PORT} to its flags (of the service: in "
         "/etc/default/holdfastd)"
     )
+
+
+def _first_address(path):
+    """The first of grpc_addresses(); None: there is none, nor will be."""
+    deadline = time.monotonic() + _GRPC_SECONDS
+    while time.monotonic() < deadline:
+        for address in grpc_addresses(path):
+            return address
+        time.sleep(0.05)
+    return None
 
 
 def grpc_addresses(path):
