@@ -13,7 +13,7 @@ from holdfast.commands._daemon import fail
 HELP = "the other end of ssh:// (ssh runs it)"
 
 # A daemon that has just started opens its Unix socket first, and then the port.
-_GRPC_SECONDS = 5
+_GRPC_SECONDS = 20
 
 
 def add_arguments(parser):
