@@ -60,6 +60,11 @@ PROPERTY_TYPES = {
     "shape": "Size",
 }
 
+# Of C's types: attributes that are neither methods nor Python's properties.
+GETSET = type(_C.Tensor.__dict__["shape"])
+# Plain values in the class.
+FLAGS = [name for name, v in vars(_C.Tensor).items() if isinstance(v, bool)]
+
 # What functions composed in Python return, where that is clear.
 RESULTS = {
     "connect": "Session",
@@ -126,11 +131,19 @@ def definition(row, name, method):
     count = outputs.count("Tensor")
     result = "Tensor" if count == 1 else "tuple[" + ", ".join(["Tensor"] * count) + "]"
     head = f"def {name}({', '.join(parts)}) -> {result}:"
-    if not row["doc"]:
+    owner = _C.Tensor if method else holdfast
+    text = getattr(owner, name).__doc__ or row["doc"]
+    return with_text(head, text, " " * (8 if method else 4))
+
+
+def with_text(head, text, indent):
+    """A definition with its docstring, which editors show: they do not look into the
+    extension, nor behind a stub."""
+    if not text:
         return f"{head} ..."
-    # Editors show it: the extension's functions have no source to read it from.
-    indent = " " * (8 if method else 4)
-    return f"{head}\n{indent}{json.dumps(row['doc'])}\n{indent}..."
+    lines = [json.dumps(line)[1:-1] for line in inspect.cleandoc(text).split("\n")]
+    body = "\n".join(f"{indent}{line}".rstrip() for line in lines).lstrip()
+    return f'{head}\n{indent}"""{body}"""\n{indent}...'
 
 
 def more_parameters(row, name):
@@ -151,12 +164,14 @@ def more_parameters(row, name):
     return more
 
 
-def untyped(function, name, result="Any"):
+def untyped(function, name, result="Any", indent="    "):
     """A Python function's own parameters."""
+    text = function.__doc__
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return f"def {name}(*args: Any, **kwargs: Any) -> {result}: ..."
+        head = f"def {name}(*args: Any, **kwargs: Any) -> {result}:"
+        return with_text(head, text, indent)
     shown = []
     for parameter in signature.parameters.values():
         empty = parameter.default is inspect.Parameter.empty
@@ -174,7 +189,8 @@ def untyped(function, name, result="Any"):
     signature = signature.replace(
         parameters=shown, return_annotation=inspect.Signature.empty
     )
-    return f"def {name}{signature} -> {result}: ...".replace("=Ellipsis", "=...")
+    head = f"def {name}{signature} -> {result}:".replace("=Ellipsis", "=...")
+    return with_text(head, text, indent)
 
 
 def forms(row):
@@ -213,10 +229,13 @@ def tensor_class():
         elif name in ("__pow__", "__rpow__", "__ipow__"):
             # Not the slot's modulus, which the in-place form has not.
             lines.append(f"    def {name}(self, value: Any, /) -> Tensor: ...")
+        elif isinstance(value, (property, GETSET)) or name in FLAGS:
+            kind = "_bool" if name.startswith("is_") else "Any"
+            lines += ["    @property", f"    def {name}(self) -> {kind}: ..."]
         elif callable(value):
             operator = isinstance(value, type(_C.Tensor.__add__))
             result = SLOT_TYPES.get(name, "Tensor") if operator else "Any"
-            lines.append("    " + untyped(value, name, result))
+            lines.append("    " + untyped(value, name, result, " " * 8))
     return lines
 
 

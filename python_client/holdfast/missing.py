@@ -13,6 +13,10 @@ import sys
 from holdfast import _C
 from holdfast.errors import MissingAttributeError
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 # What torch.Tensor has and this package's has not; listed, since a general
 # __getattr__ would slow down every attribute of a tensor.
 TENSOR_NAMES = """
@@ -60,7 +64,7 @@ def _is_import(frame):
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
 
 
-def module_getattr(module, submodules=(), names=None):
+def module_getattr(module, submodules=(), names=None) -> "Callable[[str], Any]":
     """A __getattr__ for `module` (PyTorch's name: "torch", "torch.nn", or
     torchvision's).
 

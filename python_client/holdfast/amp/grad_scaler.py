@@ -13,6 +13,10 @@ import warnings
 import holdfast
 from holdfast import _C, cuda
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
 
 
@@ -62,7 +66,7 @@ class GradScaler:
         """Whether it scales."""
         return self._enabled
 
-    def scale(self, outputs):
+    def scale(self, outputs) -> "Any":
         """A tensor, or lists and tuples of them, times the scale."""
         if not self._enabled:
             return outputs

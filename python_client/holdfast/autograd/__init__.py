@@ -22,6 +22,10 @@ from holdfast.autograd.grad_mode import (
 )
 from holdfast.autograd.variable import Variable
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 is_grad_enabled = _C.is_grad_enabled
 saved_attributes.show()
 __getattr__ = missing.module_getattr(
@@ -137,7 +141,7 @@ def grad(
     allow_unused=None,
     is_grads_batched=False,
     materialize_grads=False,
-):
+) -> "tuple[Any, ...]":
     """The gradients of outputs with respect to inputs, a tuple.
 
     is_grads_batched: grad_outputs and the results have one more dimension in

@@ -15,6 +15,10 @@ from holdfast._device import device_of_number
 from holdfast.autograd import saved_tensors
 from holdfast.autograd.grad_mode import no_grad
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 _ops = _C.ops
 Tensor = _C.Tensor
 
@@ -208,8 +212,12 @@ class Function(metaclass=_FunctionType):
     returns a gradient, or None, per argument of forward.
     """
 
+    if TYPE_CHECKING:  # whatever parameters a subclass gives them
+        forward: Any
+        backward: Any
+
     @staticmethod
-    def forward(ctx, *args, **kwargs):
+    def forward(ctx, *args, **kwargs):  # noqa: F811
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
@@ -219,14 +227,14 @@ class Function(metaclass=_FunctionType):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
+    def backward(ctx, *args, **kwargs):  # noqa: F811
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
         )
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args) -> "Any":
         """Runs forward, and records it as one node if an input needs a gradient."""
         ctx = cls._context()
         ctx.needs_input_grad = tuple(

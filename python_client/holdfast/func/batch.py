@@ -9,6 +9,10 @@ from holdfast import _C, random
 from holdfast.shapes import stack
 from holdfast.utils._pytree import tree_flatten, tree_unflatten
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 Tensor = _C.Tensor
 
 
@@ -105,7 +109,7 @@ def _stacked(results, dim, name):
     return stack(results, dim)
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None) -> "Any":
     """A function that applies func to every example of a batch.
 
     It is a loop: func runs once per example, and results are stacked; as many ops

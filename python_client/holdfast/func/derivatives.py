@@ -15,6 +15,10 @@ from holdfast.autograd.pushforward import Pushforward
 from holdfast.shapes import stack
 from holdfast.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 Tensor = _C.Tensor
 
 
@@ -133,7 +137,7 @@ def _replaced(args, places, argnums, values):
     return args
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(func, argnums=0, has_aux=False) -> "Any":
     """A function that returns (gradient, value) of a func with a scalar result.
 
     argnums: the positions differentiated, an int or a tuple of them. With has_aux,
@@ -172,7 +176,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapper
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func, argnums=0, has_aux=False) -> "Any":
     """A function that returns the gradient of a func with a scalar result.
 
     With has_aux: (gradient, aux). Arguments as of grad_and_value; as
@@ -192,7 +196,7 @@ def _with_aux(result, aux, has_aux):
     return (*result, aux) if has_aux else result
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(func, *primals, has_aux=False) -> "Any":
     """(func(*primals), vjp_fn): vjp_fn(cotangents) is a tuple of v^T J per primal.
 
     Cotangents are like func's result; vjp_fn may be called many times. With
@@ -265,7 +269,7 @@ def _pushed(push, vectors, outputs, create_graph):
     return [_zeros(o) if t is None else t for t, o in zip(moved, outputs)]
 
 
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+def jvp(func, primals, tangents, *, strict=False, has_aux=False) -> "Any":
     """(func(*primals), J tangents): tangents is a tuple like primals.
 
     Two backwards (see autograd/pushforward.py). With has_aux also func's aux. As
@@ -286,7 +290,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return _with_aux((result, tree_unflatten(moved, spec)), aux, has_aux)
 
 
-def linearize(func, *primals):
+def linearize(func, *primals) -> "Any":
     """(func(*primals), jvp_fn): jvp_fn(*tangents) is J tangents at that point.
 
     func runs once, and each jvp_fn is one backward. As torch.func.linearize.
@@ -311,7 +315,7 @@ def _basis(x):
     return [row.reshape(tuple(x.shape)) for row in eye.unbind(0)]
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None) -> "Any":
     """A function that returns Jacobians, [*output.shape, *input.shape].
 
     One backward per element of the outputs, one after the other. Results nest as
@@ -355,7 +359,9 @@ def _assembled(slices, dim, output_shape, input_shape):
     return stack(slices, dim).reshape(output_shape + input_shape)
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=None):
+def jacfwd(
+    func, argnums=0, has_aux=False, *, randomness="error", chunk_size=None
+) -> "Any":
     """A function that returns Jacobians as jacrev does, a column at a time.
 
     func runs once; one backward per element of the chosen arguments, which pays
@@ -393,7 +399,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=Non
     return wrapper
 
 
-def hessian(func, argnums=0):
+def hessian(func, argnums=0) -> "Any":
     """A function that returns second derivatives: jacfwd(jacrev(func)).
 
     As torch.func.hessian.

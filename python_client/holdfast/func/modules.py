@@ -6,6 +6,10 @@
 from holdfast import _C
 from holdfast.shapes import stack
 
+TYPE_CHECKING = False  # to checkers it is typing's, whose import takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 Tensor = _C.Tensor
 
 
@@ -79,7 +83,7 @@ def functional_call(
     *,
     tie_weights=True,
     strict=False,
-):
+) -> "Any":
     """module(*args, **kwargs) with other tensors as parameters and buffers.
 
     They are given by name, in a dict or several; names not given keep theirs. All
@@ -122,7 +126,7 @@ def functional_call(
             registry[key] = before
 
 
-def stack_module_state(models):
+def stack_module_state(models) -> "Any":
     """(parameters, buffers) of modules of one kind, each stacked: dicts by name.
 
     Parameters are new leaves [len(models), *shape]. For vmap over

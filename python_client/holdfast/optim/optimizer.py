@@ -10,9 +10,8 @@ from collections.abc import Mapping
 import holdfast
 from holdfast.errors import UnsupportedError
 
+from .optimizer_hooks import OptimizerHooks, hooked
 from .optimizer_hooks import (  # noqa: F401
-    OptimizerHooks,
-    hooked,
     register_optimizer_step_post_hook as register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook as register_optimizer_step_pre_hook,
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.missing import module_getattr
 
+from .pytree_nodes import node_of, shown_type
 from .pytree_nodes import (  # noqa: F401
     SUPPORTED_NODES as SUPPORTED_NODES,
     GetAttrKey as GetAttrKey,
@@ -25,11 +26,9 @@ from .pytree_nodes import (  # noqa: F401
     is_structseq_instance as is_structseq_instance,
     key_get as key_get,
     keystr as keystr,
-    node_of,
     register_constant as register_constant,
     register_dataclass as register_dataclass,
     register_pytree_node as register_pytree_node,
-    shown_type,
 )
 
 PyTree = Context = DumpableContext = Any

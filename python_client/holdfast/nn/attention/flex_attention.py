@@ -9,7 +9,7 @@ it must be written in tensor operations, as in PyTorch.
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import holdfast
 from holdfast.errors import OpError
@@ -176,7 +176,7 @@ def flex_attention(
     kernel_options=None,
     *,
     return_aux=None,
-):
+) -> Any:
     """softmax(score_mod(query key^T * scale)) value: [B, H, Q, Ev].
 
     query [B, H, Q, E], key [B, Hkv, KV, E], value [B, Hkv, KV, Ev];
