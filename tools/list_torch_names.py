@@ -14,6 +14,7 @@ The list is committed; tests walk over it and need no PyTorch. Run this again fo
 another release, with that release installed.
 """
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -40,9 +41,13 @@ def modules():
     yield torch
     for name in sorted(_module_names(torch.__path__, "torch.")):
         try:
-            yield importlib.import_module(name)
+            # Some speak when they are imported.
+            with contextlib.redirect_stdout(sys.stderr):
+                module = importlib.import_module(name)
         except Exception as error:  # of any kind: needs what is not here
             print(f"{name}: left out, {error}", file=sys.stderr)
+        else:
+            yield module
 
 
 def _module_names(path, prefix):

@@ -25,6 +25,7 @@ from holdfast import (  # noqa: F401
     elementwise,
     errors,
     fake_quantization,
+    function_help,
     histograms,
     incomplete_gamma,
     indexed,
@@ -91,6 +92,7 @@ globals().update(_TABLE)
 # nn.functional's also take words as padding, and inputs without a batch.
 del conv2d, conv3d  # noqa: F821
 globals().update(_FUNCTIONS)
+function_help.complete(_FUNCTIONS)
 _name_for_pickle({n: f for n, f in globals().items() if _FUNCTIONS.get(n) is f})
 globals().update(dtypes.NAMES)
 globals().update(typed_tensors.NAMES)

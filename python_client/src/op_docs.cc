@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "python_client/src/op_examples.h"
 #include "python_client/src/op_function.h"
 
 namespace holdfast::python {
@@ -26,138 +27,6 @@ constexpr Extra kExtras[] = {
     {"div", "rounding_mode=None",
      "rounding_mode: None, 'trunc' (towards zero) or 'floor'."},
     {"round", "decimals=0", "decimals: digits behind the point that stay."},
-};
-
-// Those that programs use most. A function that has one here has a page of the
-// same name in PyTorch's documentation.
-struct Example {
-  absl::string_view op, text;
-};
-constexpr Example kExamples[] = {
-    {"abs", ">>> torch.abs(torch.tensor([-1, 2]))\ntensor([1, 2])"},
-    {"add",
-     ">>> torch.add(torch.tensor([1, 2]), torch.tensor([[10], [20]]))\n"
-     "tensor([[11, 12],\n        [21, 22]])\n"
-     ">>> torch.add(torch.tensor([1, 2]), 10, alpha=3)\ntensor([31, 32])"},
-    {"all",
-     ">>> torch.all(torch.tensor([[1, 0], [1, 1]]), dim=1)\n"
-     "tensor([False,  True])"},
-    {"amax",
-     ">>> torch.amax(torch.tensor([[1, 5], [4, 3]]), dim=1)\n"
-     "tensor([5, 4])"},
-    {"amin",
-     ">>> torch.amin(torch.tensor([[1, 5], [4, 3]]), dim=1)\n"
-     "tensor([1, 3])"},
-    {"any",
-     ">>> torch.any(torch.tensor([[0, 0], [0, 1]]), dim=1)\n"
-     "tensor([False,  True])"},
-    {"argmax",
-     ">>> torch.argmax(torch.tensor([[1, 5], [4, 3]]), dim=1)\n"
-     "tensor([1, 0])"},
-    {"argmin",
-     ">>> torch.argmin(torch.tensor([[1, 5], [4, 3]]), dim=1)\n"
-     "tensor([0, 1])"},
-    {"cat",
-     ">>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])\n"
-     "tensor([1, 2, 3])"},
-    {"clamp",
-     ">>> torch.clamp(torch.tensor([-1, 2, 5]), min=0, max=3)\n"
-     "tensor([0, 2, 3])"},
-    {"cumsum",
-     ">>> torch.cumsum(torch.tensor([1, 2, 3]), dim=0)\n"
-     "tensor([1, 3, 6])"},
-    {"div",
-     ">>> torch.div(torch.tensor([7, -7]), 2)\ntensor([ 3.5000, -3.5000])\n"
-     ">>> torch.div(torch.tensor([7, -7]), 2, rounding_mode='floor')\n"
-     "tensor([ 3, -4])"},
-    {"eq", ">>> torch.eq(torch.tensor([1, 2]), 2)\ntensor([False,  True])"},
-    {"exp",
-     ">>> torch.exp(torch.tensor([0., 1.]))\n"
-     "tensor([1.0000, 2.7183])"},
-    {"eye", ">>> torch.eye(2)\ntensor([[1., 0.],\n        [0., 1.]])"},
-    {"flip",
-     ">>> torch.flip(torch.tensor([1, 2, 3]), [0])\n"
-     "tensor([3, 2, 1])"},
-    {"full", ">>> torch.full((2, 2), 7)\ntensor([[7, 7],\n        [7, 7]])"},
-    {"gather",
-     ">>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1,\n"
-     "...              torch.tensor([[0, 0], [1, 0]]))\n"
-     "tensor([[1, 1],\n        [4, 3]])"},
-    {"gt", ">>> torch.gt(torch.tensor([1, 2]), 1)\ntensor([False,  True])"},
-    {"index_select",
-     ">>> torch.index_select(torch.tensor([5, 6, 7]), 0, "
-     "torch.tensor([2, 0]))\ntensor([7, 5])"},
-    {"log",
-     ">>> torch.log(torch.tensor([1., 10.]))\n"
-     "tensor([0.0000, 2.3026])"},
-    {"lt", ">>> torch.lt(torch.tensor([1, 2]), 2)\ntensor([ True, False])"},
-    {"matmul",
-     ">>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))\n"
-     "tensor([3, 7])"},
-    {"maximum",
-     ">>> torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 4]))"
-     "\ntensor([3, 5])"},
-    {"mean",
-     ">>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), dim=0)\n"
-     "tensor([2., 3.])"},
-    {"minimum",
-     ">>> torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 4]))"
-     "\ntensor([1, 4])"},
-    {"mul",
-     ">>> torch.mul(torch.tensor([1, 2]), torch.tensor([[10], [20]]))\n"
-     "tensor([[10, 20],\n        [20, 40]])"},
-    {"ne", ">>> torch.ne(torch.tensor([1, 2]), 2)\ntensor([ True, False])"},
-    {"neg", ">>> torch.neg(torch.tensor([1, -2]))\ntensor([-1,  2])"},
-    {"nonzero",
-     ">>> torch.nonzero(torch.tensor([0, 3, 4]))\n"
-     "tensor([[1],\n        [2]])"},
-    {"permute",
-     ">>> tuple(torch.permute(torch.ones(2, 3, 4), (2, 0, 1)).shape)\n"
-     "(4, 2, 3)"},
-    {"pow", ">>> torch.pow(torch.tensor([1, 2, 3]), 2)\ntensor([1, 4, 9])"},
-    {"prod", ">>> torch.prod(torch.tensor([2, 3]))\ntensor(6)"},
-    {"reciprocal",
-     ">>> torch.reciprocal(torch.tensor([2., 4.]))\n"
-     "tensor([0.5000, 0.2500])"},
-    {"round",
-     ">>> torch.round(torch.tensor([1.25, 2.5]))\ntensor([1., 2.])\n"
-     ">>> torch.round(torch.tensor([1.23]), decimals=1)\n"
-     "tensor([1.2000])"},
-    {"scatter",
-     ">>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), "
-     "torch.tensor([5., 6.]))\ntensor([6., 0., 5.])"},
-    {"sigmoid",
-     ">>> torch.sigmoid(torch.tensor([0., 2.]))\n"
-     "tensor([0.5000, 0.8808])"},
-    {"softmax",
-     ">>> torch.softmax(torch.tensor([0., 0.]), dim=0)\n"
-     "tensor([0.5000, 0.5000])"},
-    {"sqrt", ">>> torch.sqrt(torch.tensor([4., 9.]))\ntensor([2., 3.])"},
-    {"squeeze",
-     ">>> tuple(torch.squeeze(torch.ones(2, 1, 3)).shape)\n"
-     "(2, 3)"},
-    {"sub", ">>> torch.sub(torch.tensor([5, 6]), 1, alpha=2)\ntensor([3, 4])"},
-    {"sum",
-     ">>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=1, "
-     "keepdim=True)\ntensor([[3],\n        [7]])"},
-    {"tanh",
-     ">>> torch.tanh(torch.tensor([0., 1.]))\n"
-     "tensor([0.0000, 0.7616])"},
-    {"transpose",
-     ">>> torch.transpose(torch.tensor([[1, 2], [3, 4]]), 0, 1)\n"
-     "tensor([[1, 3],\n        [2, 4]])"},
-    {"tril",
-     ">>> torch.tril(torch.ones(2, 2))\n"
-     "tensor([[1., 0.],\n        [1., 1.]])"},
-    {"triu",
-     ">>> torch.triu(torch.ones(2, 2))\n"
-     "tensor([[1., 1.],\n        [0., 1.]])"},
-    {"unsqueeze",
-     ">>> tuple(torch.unsqueeze(torch.ones(2), 0).shape)\n"
-     "(1, 2)"},
-    {"where",
-     ">>> torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 0)\n"
-     "tensor([1, 0])"},
 };
 
 const Extra* ExtraOf(const OpSchema& schema) {

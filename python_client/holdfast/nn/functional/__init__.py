@@ -6,6 +6,7 @@
 from holdfast.amp.autocast_mode import in_float32
 from holdfast.distances import pdist  # noqa: F401
 from holdfast._registry import name_for_pickle as _name_for_pickle
+from holdfast import function_help
 from holdfast.missing import module_getattr
 
 from .activation import *  # noqa: F401,F403
@@ -92,5 +93,7 @@ for _name in (
 ):
     globals()[_name] = in_float32(globals()[_name])
     _name_for_pickle({_name: globals()[_name]}, "holdfast.nn.functional")
+
+function_help.add_pages(globals(), "torch.nn.functional")
 
 __getattr__ = module_getattr("torch.nn.functional")
