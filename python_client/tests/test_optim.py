@@ -284,7 +284,6 @@ def test_repr():
     "make,error,text",
     [
         (lambda p: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
-        (lambda p: optim.SGD(p), ValueError, "required optimization parameter lr"),
         (lambda p: optim.SGD(p, lr=-1), ValueError, "Invalid learning rate: -1"),
         (lambda p: optim.SGD(p, lr=1, momentum=-1), ValueError, "momentum value: -1"),
         (lambda p: optim.SGD(p, 1, weight_decay=-1), ValueError, "weight_decay"),

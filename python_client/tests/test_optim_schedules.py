@@ -207,3 +207,19 @@ def test_mistakes():
     plain = optim.Adagrad([nn.Parameter(holdfast.zeros(1))])
     with pytest.raises(ValueError, match="must support momentum.*Adagrad"):
         schedules.CyclicLR(plain, 0.1, 1.0)
+
+
+def test_what_pytorch_2_added(torch):
+    """Defaults and parameters: SGD's rate, fused, the optimizer of a chain."""
+    p = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([p], fused=True)
+    assert optimizer.param_groups[0]["lr"] == 1e-3
+    schedulers = torch.optim.lr_scheduler
+    parts = [schedulers.ExponentialLR(optimizer, 0.5) for _ in range(2)]
+    chain = schedulers.ChainedScheduler(parts, optimizer=optimizer)
+    chain.step()
+    assert chain.get_last_lr() == [pytest.approx(2.5e-4)]
+    with pytest.raises(ValueError, match="belong to the same optimizer"):
+        schedulers.ChainedScheduler(parts, optimizer=torch.optim.SGD([p]))
+    plateau = schedulers.ReduceLROnPlateau(optimizer)
+    assert plateau.get_last_lr() == [optimizer.param_groups[0]["lr"]]

@@ -6,7 +6,7 @@
 import holdfast
 from holdfast import _C
 
-from .optimizer import Optimizer, check_options, required
+from .optimizer import Optimizer, check_options
 
 _ops = _C.ops
 
@@ -16,13 +16,13 @@ class SGD(Optimizer):
 
     g is the gradient plus weight_decay * p; `nesterov` uses g + momentum * v
     instead of v; `maximize` goes up. The first v is g. State per parameter:
-    "momentum_buffer". `foreach` is accepted: every step already is.
+    "momentum_buffer". `foreach` and `fused` are accepted: every step already is.
     """
 
     def __init__(
         self,
         params,
-        lr=required,
+        lr=1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
@@ -31,13 +31,9 @@ class SGD(Optimizer):
         maximize=False,
         foreach=None,
         differentiable=False,
+        fused=None,
     ):
-        check_options(
-            "SGD",
-            0.0 if lr is required else lr,
-            weight_decay,
-            differentiable=differentiable,
-        )
+        check_options("SGD", lr, weight_decay, differentiable=differentiable)
         if momentum < 0.0:
             raise ValueError(f"Invalid momentum value: {momentum}")
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -51,6 +47,7 @@ class SGD(Optimizer):
             "maximize": maximize,
             "foreach": foreach,
             "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, defaults)
 

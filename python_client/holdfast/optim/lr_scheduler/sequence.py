@@ -62,7 +62,7 @@ class SequentialLR(_Schedulers):
 class ChainedScheduler(_Schedulers):
     """Steps all the schedulers at each step: their factors multiply."""
 
-    def __init__(self, schedulers):
+    def __init__(self, schedulers, optimizer=None):
         schedulers = list(schedulers)
         optimizers = {id(s.optimizer) for s in schedulers}
         if len(optimizers) != 1:
@@ -71,6 +71,11 @@ class ChainedScheduler(_Schedulers):
                 f"but got {len(schedulers)} schedulers of {len(optimizers)} optimizers"
             )
         self.optimizer = schedulers[0].optimizer
+        if optimizer is not None and optimizer is not self.optimizer:
+            raise ValueError(
+                "ChainedScheduler expects all schedulers to belong to the same "
+                "optimizer"
+            )
         self._schedulers = schedulers
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
