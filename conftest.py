@@ -17,7 +17,10 @@ import pytest
 
 # Daemons tell of threads that wait and must not (server/waits/).
 os.environ.setdefault("HOLDFAST_CHECK_WAITS", "report")
+# One file for all processes of a run that has several (pytest-xdist).
 WAITS = Path(tempfile.gettempdir(), f"holdfast_waits_{os.getpid()}")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    WAITS = Path(os.environ["HOLDFAST_WAITS_FILE"])
 os.environ["HOLDFAST_WAITS_FILE"] = str(WAITS)
 
 # What the person who runs the tests has chosen for programs is not theirs: hosts with
@@ -102,7 +105,7 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
-    if not WAITS.exists():
+    if not WAITS.exists() or "PYTEST_XDIST_WORKER" in os.environ:
         return
     terminalreporter.section("the daemon waited where it must not", red=True)
     for line in sorted(set(WAITS.read_text().splitlines())):

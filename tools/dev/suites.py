@@ -131,8 +131,16 @@ def torch_suite(config, only):
         return skipped(reason)
     build.build()
     torch_environment.build()
-    env = torch_environment.env()
-    return python_suite(TORCH_SUITE, None, only, torch_environment.PYTHON, env)
+    # Thousands of PyTorch's own samples: each file in one of several processes.
+    processes = str(min(os.cpu_count() or 1, 4))
+    return python_suite(
+        TORCH_SUITE,
+        None,
+        only,
+        torch_environment.PYTHON,
+        torch_environment.env(),
+        ["-n", processes, "--dist", "loadfile"],
+    )
 
 
 def skipped(reason):
@@ -140,7 +148,7 @@ def skipped(reason):
     return Counts(skipped=1)
 
 
-def python_suite(folder, config, only, python=VENV_PYTHON, env=None):
+def python_suite(folder, config, only, python=VENV_PYTHON, env=None, more=()):
     """A process of its own: what one suite imports changes the others.
 
     The fault suite speaks gRPC on its own, for example, after which a fork of
@@ -158,6 +166,7 @@ def python_suite(folder, config, only, python=VENV_PYTHON, env=None):
             *(python, "-m", "pytest", "-q", "-ra"),
             f"--junitxml={report}",
             *(["-k", only] if only else []),
+            *more,
             # Under a sanitizer the daemon takes several times as long.
             *(["-o", "timeout=600"] if config else []),
             folder,
