@@ -377,10 +377,6 @@ GrpcConnection::GrpcConnection(std::shared_ptr<GrpcStream> stream,
     : stream_(std::move(stream)),
       life_(std::move(life)),
       look_(std::move(look)) {
-  if (const std::shared_ptr<Session> session = life_->session.lock()) {
-    receives_ = MemoryCharge(session->options().account);
-    receives_.AddAnyway(GrpcStream::kMaxMessageBytes);
-  }
   life_->connection.store(this, std::memory_order_release);
 }
 

@@ -27,7 +27,6 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "proto/holdfast.pb.h"
-#include "server/memory/memory_ledger.h"
 #include "server/session/connection.h"
 #include "server/transport/hang_up.h"
 
@@ -169,8 +168,6 @@ class GrpcConnection final : public Connection {
   const std::shared_ptr<GrpcStream> stream_;
   const std::shared_ptr<ConnectionLife> life_;
   const std::function<bool()> look_;
-  // What gRPC may hold of a message that has come in part.
-  MemoryCharge receives_;
 };
 
 // absl's codes are gRPC's.
