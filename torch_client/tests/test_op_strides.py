@@ -4,7 +4,7 @@
 """Elementwise results lie as PyTorch lays them: dense permuted operands keep their
 order, channels_last stays channels_last."""
 
-import op_compare
+import op_call
 import pytest
 import torch
 
@@ -48,7 +48,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("op", UNARY)
 def test_one_operand(device, op, layout):
     x = LAYOUTS[layout]()
-    there = op_compare.to_device(x, device)
+    there = op_call.to_device(x, device)
     assert there.stride() == x.stride()
     assert UNARY[op](there).stride() == UNARY[op](x).stride()
 
@@ -58,13 +58,13 @@ def test_one_operand(device, op, layout):
 def test_two_operands(device, other, swap):
     pair = [LAYOUTS["channels_last"](), torch.randn(other)]
     pair = pair[::-1] if swap else pair
-    ours = torch.mul(*(op_compare.to_device(x, device) for x in pair))
+    ours = torch.mul(*(op_call.to_device(x, device) for x in pair))
     assert ours.stride() == torch.mul(*pair).stride()
 
 
 def test_gradients_of_channels_last(device):
     x = LAYOUTS["channels_last"]().requires_grad_()
-    there = op_compare.to_device(x, device)
+    there = op_call.to_device(x, device)
     for leaf in (x, there):
         (leaf * leaf).sum().backward()
     assert there.grad.stride() == x.grad.stride()
