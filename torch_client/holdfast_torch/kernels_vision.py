@@ -237,9 +237,7 @@ def ps_roi_pool(input, rois, spatial_scale, height, width):
 
 
 @operator("_ps_roi_pool_backward")
-def ps_roi_pool_backward(
-    grad, rois, mapping, spatial_scale, height, width, n, c, h, w
-):
+def ps_roi_pool_backward(grad, rois, mapping, spatial_scale, height, width, n, c, h, w):
     if len(rois) == 0:
         return grad.new_zeros(n, c, h, w)
     weights = _pool_weights(rois, spatial_scale, (height, width), (h, w))
@@ -279,9 +277,7 @@ def roi_pool(input, rois, spatial_scale, height, width):
 
 
 @operator("_roi_pool_backward")
-def roi_pool_backward(
-    grad, rois, argmax, spatial_scale, height, width, n, c, h, w
-):
+def roi_pool_backward(grad, rois, argmax, spatial_scale, height, width, n, c, h, w):
     picture = rois[:, 0].long()[:, None, None, None]
     channel = torch.arange(c, device=grad.device)[:, None, None]
     where = (picture * c + channel) * (h * w) + argmax.clamp(min=0)

@@ -116,7 +116,9 @@ def test_schedulers(device, name):
         scheduler.set_timesteps(5, device=place)
         x = start.to(place) * scheduler.init_noise_sigma
         generator = torch.Generator().manual_seed(0)
-        takes = {"generator": generator} if "Ancestral" in name or name == "DDPM" else {}
+        takes = (
+            {"generator": generator} if "Ancestral" in name or name == "DDPM" else {}
+        )
         for t in scheduler.timesteps:
             scaled = scheduler.scale_model_input(x, t)
             x = scheduler.step(guess.to(place) * 0.3 + scaled * 0.1, t, x, **takes)[0]
@@ -127,7 +129,11 @@ def test_schedulers(device, name):
 
 def test_noise_is_added(device):
     scheduler = diffusers.DDPMScheduler(num_train_timesteps=50)
-    x, noise, t = torch.randn(2, 3, 8, 8), torch.randn(2, 3, 8, 8), torch.tensor([4, 40])
+    x, noise, t = (
+        torch.randn(2, 3, 8, 8),
+        torch.randn(2, 3, 8, 8),
+        torch.tensor([4, 40]),
+    )
     expected = scheduler.add_noise(x, noise, t)
     there = scheduler.add_noise(x.to(device), noise.to(device), t.to(device))
     assert_near(there, expected, 1e-5)

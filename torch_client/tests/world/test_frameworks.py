@@ -99,7 +99,9 @@ def test_stable_baselines(device, kind):
         options.update(n_steps=32, batch_size=16, n_epochs=1)
     if kind == "DQN":
         options.update(learning_starts=16, batch_size=8, train_freq=8)
-    model = getattr(baselines, kind)("MlpPolicy", "CartPole-v1", device=device, **options)
+    model = getattr(baselines, kind)(
+        "MlpPolicy", "CartPole-v1", device=device, **options
+    )
     before = [p.detach().cpu() for p in model.policy.parameters()]
     model.learn(64)
     after = list(model.policy.parameters())

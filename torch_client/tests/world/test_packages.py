@@ -74,7 +74,9 @@ def test_safetensors_straight_to_the_device(device, tmp_path):
     save_file(tensors, tmp_path / "x.safetensors")
     with ours.device():
         found = load_file(tmp_path / "x.safetensors", device=device)
-        with safetensors.safe_open(tmp_path / "x.safetensors", "pt", device=device) as f:
+        with safetensors.safe_open(
+            tmp_path / "x.safetensors", "pt", device=device
+        ) as f:
             part = f.get_slice("b")[:, 1:]
             assert f.get_tensor("a").device.type == device
     assert all(t.device.type == device for t in found.values())
@@ -186,7 +188,9 @@ def test_torchmetrics(device):
         torchmetrics.image.PeakSignalNoiseRatio(data_range=1.0),
     ):
         expected = metric(*pictures)
-        assert_near(copy.deepcopy(metric).to(device)(*to(pictures, device)), expected, 1e-4)
+        assert_near(
+            copy.deepcopy(metric).to(device)(*to(pictures, device)), expected, 1e-4
+        )
 
 
 def test_sentence_transformers(device, tmp_path):

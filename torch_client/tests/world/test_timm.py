@@ -56,7 +56,9 @@ def test_training(device, name):
     compare(model_of(name), batch, device, loss=cross_entropy, double=True)
 
 
-@pytest.mark.parametrize("name", ["adamw", "adafactor", "lamb", "lion", "adopt", "nadamw"])
+@pytest.mark.parametrize(
+    "name", ["adamw", "adafactor", "lamb", "lion", "adopt", "nadamw"]
+)
 def test_optimizers(device, name):
     from timm.optim import create_optimizer_v2
 
@@ -65,9 +67,7 @@ def test_optimizers(device, name):
 
     batch = [torch.randn(2, 3, 32, 32)]
     model = timm.create_model("test_vit2", num_classes=5, img_size=32)
-    compare(
-        model, batch, device, loss=cross_entropy, optimizer=optimizer, double=True
-    )
+    compare(model, batch, device, loss=cross_entropy, optimizer=optimizer, double=True)
 
 
 def test_mixup_and_averaged_weights(device):
@@ -80,9 +80,7 @@ def test_mixup_and_averaged_weights(device):
         torch.randn(4, 3, 32, 32, device=device),
         torch.tensor([0, 1, 2, 3], device=device),
     )
-    assert labels.shape == (4, 5) and torch.allclose(
-        labels.sum(1).cpu(), torch.ones(4)
-    )
+    assert labels.shape == (4, 5) and torch.allclose(labels.sum(1).cpu(), torch.ones(4))
     model = timm.create_model("test_vit2", num_classes=5, img_size=32).to(device)
     average = ModelEmaV3(model, decay=0.5)
     before = [p.detach().cpu() for p in model.parameters()]

@@ -28,15 +28,15 @@ def both(function, inputs, device, tolerance=1e-5):
     found = []
     for place in ("cpu", device):
         leaves = [
-            x.detach().to(place).requires_grad_() if x.is_floating_point() else x.to(place)
+            x.detach().to(place).requires_grad_()
+            if x.is_floating_point()
+            else x.to(place)
             for x in inputs
         ]
         result = function(*leaves)
         wanted = [x for x in leaves if x.is_floating_point()]
         weights = torch.linspace(-1, 1, result.numel()).view(result.shape).to(place)
-        grads = torch.autograd.grad(
-            (result * weights).sum(), wanted, allow_unused=True
-        )
+        grads = torch.autograd.grad((result * weights).sum(), wanted, allow_unused=True)
         found.append([result, *[g for g in grads if g is not None]])
     assert_near(found[1], found[0], tolerance)
 

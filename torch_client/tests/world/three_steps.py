@@ -100,7 +100,9 @@ def _assert_near(one, other, tolerance, what):
 
 def gradients(model):
     return {
-        n: p.grad.detach().cpu() for n, p in model.named_parameters() if p.grad is not None
+        n: p.grad.detach().cpu()
+        for n, p in model.named_parameters()
+        if p.grad is not None
     }
 
 
@@ -172,7 +174,9 @@ def compare(
         ours, to(batch, device), loss, optimizer(ours.parameters())
     )
     assert_gradients_near(ours_first, theirs_first, tolerance)
-    assert_near(torch.tensor(ours_losses), torch.tensor(theirs_losses), tolerance, "loss")
+    assert_near(
+        torch.tensor(ours_losses), torch.tensor(theirs_losses), tolerance, "loss"
+    )
     assert len(set(ours_losses)) > 1
     if evaluate:
         evaluated(ours, model, batch, device, 5 * tolerance)

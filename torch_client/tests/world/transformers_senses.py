@@ -23,7 +23,10 @@ _STAGES = dict(depths=[1, 1], embed_dim=16, num_heads=[2, 4], window_size=4)
 
 IMAGES = {
     "beit": (_LABEL, dict(VIT, use_relative_position_bias=True)),
-    "bit": (_LABEL, dict(hidden_sizes=[32, 64], depths=[1, 1], embedding_size=32, num_groups=8)),
+    "bit": (
+        _LABEL,
+        dict(hidden_sizes=[32, 64], depths=[1, 1], embedding_size=32, num_groups=8),
+    ),
     "convnext": (_LABEL, dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2)),
     "convnextv2": (_LABEL, dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2)),
     "cvt": (
