@@ -6,8 +6,8 @@
 Its loader knows a fixed list of devices and refuses the name of any other
 (`impl FromPyObject for Device` in bindings/python/src/lib.rs: "device holdfast is
 invalid"). Here a file opened for device "holdfast" is opened for the CPU, and each
-tensor that is asked for goes to the daemon. Files are mapped, so that only what is asked
-for is read. Saving, and `load_model`, need nothing."""
+tensor that is asked for goes to the daemon. Files are mapped: only what is asked for
+is read. Saving, and `load_model`, need nothing."""
 
 import contextlib
 import sys

@@ -15,8 +15,8 @@ transformers.logging.set_verbosity_error()
 
 # Generation is shown with one of each kind of cache and of positions.
 GENERATE = (
-    "bloom falcon gemma2 gemma3_text gpt2 gpt_neox gptj llama lfm2 mamba mamba2 mixtral "
-    "mistral mpt opt phi3 qwen2 qwen2_moe qwen3 recurrent_gemma starcoder2"
+    "bloom falcon gemma2 gemma3_text gpt2 gpt_neox gptj llama lfm2 mamba mamba2 "
+    "mixtral mistral mpt opt phi3 qwen2 qwen2_moe qwen3 recurrent_gemma starcoder2"
 ).split()
 
 
