@@ -20,7 +20,7 @@ CLASSIFIERS = {
     "efficientnet_b0": 64,
     "efficientnet_v2_s": 64,
     "googlenet": 64,
-    "inception_v3": 96,
+    "inception_v3": 128,
     "maxvit_t": 32,
     "mnasnet0_5": 64,
     "mobilenet_v2": 64,
