@@ -59,8 +59,9 @@ LEVELS = {
         torch.accelerator.current_device_index torch.compiler.nested_compile_region
     """,
     "2.9": """
-        torch.optim.Muon torch.accelerator.memory_allocated torch.accelerator.empty_cache
-        torch.accelerator.memory_stats torch.accelerator.max_memory_allocated
+        torch.optim.Muon torch.accelerator.memory_allocated
+        torch.accelerator.empty_cache torch.accelerator.memory_stats
+        torch.accelerator.max_memory_allocated
     """,
 }
 

@@ -13,8 +13,8 @@ _TEXT = ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE")
 
 def get_unsafe_globals_in_checkpoint(f):
     """["module.name", ...] of the classes and functions that the file names and
-    load(weights_only=True) does not take. `f`: a path or a binary file object of the zip
-    format that save writes; ValueError for another one."""
+    load(weights_only=True) does not take. `f`: a path or a binary file object of the
+    zip format that save writes; ValueError for another one."""
     try:
         with zipfile.ZipFile(f) as archive:
             (name,) = (n for n in archive.namelist() if n.endswith("/data.pkl"))
