@@ -8,6 +8,7 @@ sources, for the PyTorch of other machines (holdfast_torch/library.py)."""
 import glob
 import os
 import shutil
+import sys
 
 import setuptools
 import torch
@@ -18,6 +19,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Where holdfast_torch/library.py looks.
 SERIES = "torch_" + "_".join(torch.__version__.split(".")[:2])
 SOURCES = ["setup.py", "client_api.h", "csrc"]
+# `build_ext --inplace` copies the library there and makes no folder.
+if "--inplace" in sys.argv:
+    os.makedirs(os.path.join(HERE, "holdfast_torch", "built", SERIES), exist_ok=True)
 
 
 class WithSources(build_py):
