@@ -117,8 +117,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   void resizePrivateUse1Bytes(const c10::Storage& storage,
                               size_t bytes) const override {
     // The elements that stay are copied by the op that grows the tensor.
-    c10::DataPtr fresh =
-        NewDeviceMemory(bytes, Handle(), c10::ScalarType::Undefined);
+    c10::DataPtr fresh = NewDeviceMemory(bytes, ShownHandle());
     storage.unsafeGetStorageImpl()->set_data_ptr(std::move(fresh));
     storage.unsafeGetStorageImpl()->set_nbytes(bytes);
   }

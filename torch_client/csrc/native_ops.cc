@@ -91,12 +91,7 @@ void CopyElements(const at::Tensor& self, const at::Tensor& to) {
     if (memory != nullptr && self.scalar_type() == to.scalar_type() &&
         self.sizes() == to.sizes() && to.is_contiguous() &&
         to.storage_offset() == 0 && to.nbytes() == to.storage().nbytes()) {
-      const std::lock_guard<std::mutex> lock(memory->mutex);
-      if (!memory->whole) {
-        memory->whole = put;
-        memory->dtype = to.scalar_type();
-        return;
-      }
+      if (TakeWhole(memory, put)) return;
     }
     CopyThere(to, put.get());
   } else {
@@ -198,8 +193,7 @@ at::Tensor& SetTensor(at::Tensor& self, const at::Tensor& source) {
 
 at::Tensor& SetEmpty(at::Tensor& self) {
   const c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), 0,
-      NewDeviceMemory(0, Handle(), c10::ScalarType::Undefined),
+      c10::StorageImpl::use_byte_size_t(), 0, NewDeviceMemory(0, ShownHandle()),
       DeviceAllocator(), true));
   return self.set_(storage, 0, {0}, {});
 }
