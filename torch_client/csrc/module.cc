@@ -10,6 +10,7 @@
 
 #include "api.h"
 #include "bridge.h"
+#include "native_rows.h"
 #include "rows.h"
 
 namespace holdfast_torch {
@@ -34,6 +35,10 @@ void Row(const std::string& name, const std::string& op, bool inplace,
   plan.alpha = alpha;
   plan.results = results;
   RegisterRow(plan, otherwise.ptr());
+}
+
+void RegisterNativeRow(const std::string& name, pybind11::object otherwise) {
+  RegisterNative(name, otherwise.ptr());
 }
 
 pybind11::object ToHoldfast(const at::Tensor& tensor) {
@@ -63,6 +68,8 @@ PYBIND11_MODULE(_torch, m) {
   holdfast_torch::LoadApi();
   holdfast_torch::RegisterDevice();
   m.def("register_row", holdfast_torch::Row);
+  m.def("native_names", holdfast_torch::NativeNames);
+  m.def("register_native", holdfast_torch::RegisterNativeRow);
   m.def("register_variant", holdfast_torch::RegisterVariant);
   m.def("to_holdfast", holdfast_torch::ToHoldfast);
   m.def("from_holdfast", holdfast_torch::FromHoldfast);

@@ -3,7 +3,6 @@
 #include "rows.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "api.h"
 #include "bridge.h"
+#include "python_call.h"
 
 namespace holdfast_torch {
 namespace {
@@ -252,42 +252,7 @@ class Row final : public c10::OperatorKernel {
     TORCH_CHECK_NOT_IMPLEMENTED(otherwise_ != nullptr && otherwise_ != Py_None,
                                 "holdfast: ", plan_.name,
                                 " with these arguments");
-    const pybind11::gil_scoped_acquire gil;
-    const auto& schema = op.schema();
-    const size_t count = schema.arguments().size();
-    pybind11::list positional;
-    pybind11::dict named;
-    const auto arguments = torch::jit::last(*stack, count);
-    for (size_t i = 0; i < count; ++i) {
-      const auto& argument = schema.arguments()[i];
-      pybind11::object value = torch::jit::toPyObject(arguments[i]);
-      if (argument.real_type()->kind() == c10::TypeKind::ScalarTypeType ||
-          argument.real_type()->str() == "ScalarType?") {
-        if (arguments[i].isInt()) {
-          value = pybind11::reinterpret_borrow<pybind11::object>(
-              reinterpret_cast<PyObject*>(torch::getTHPDtype(
-                  static_cast<at::ScalarType>(arguments[i].toInt()))));
-        }
-      }
-      if (argument.kwarg_only()) {
-        named[pybind11::str(argument.name())] = value;
-      } else {
-        positional.append(value);
-      }
-    }
-    torch::jit::drop(*stack, count);
-    const auto function =
-        pybind11::reinterpret_borrow<pybind11::object>(otherwise_);
-    pybind11::object result = function(*positional, **named);
-    const auto& returns = schema.returns();
-    if (returns.size() == 1) {
-      stack->push_back(torch::jit::toIValue(result, returns[0].type()));
-      return;
-    }
-    const auto results = pybind11::cast<pybind11::sequence>(result);
-    for (size_t i = 0; i < returns.size(); ++i) {
-      stack->push_back(torch::jit::toIValue(results[i], returns[i].type()));
-    }
+    CallPython(otherwise_, op, stack);
   }
 
   const Plan plan_;

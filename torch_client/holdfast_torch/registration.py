@@ -23,6 +23,18 @@ class Registered:
 
 REGISTERED = Registered()
 
+# Operators with a kernel in C++ for plain arguments (csrc/native_rows.h).
+NATIVE = frozenset(_torch.native_names())
+
+
+def _implement(name, kernel):
+    """The kernel in Python is `name`'s, or for what the one in C++ does not take."""
+    if name in NATIVE:
+        _torch.register_native(name, kernel)
+    else:
+        REGISTERED.library.impl(name, kernel, "PrivateUse1")
+    REGISTERED.composites.add(name)
+
 
 def _match(schema, op):
     """(sources, ignored, alpha) that make a call of `schema` one of `op`, or None."""
@@ -111,8 +123,7 @@ def register():
             "aten::" + name, "CompositeImplicitAutograd"
         )
         if composites.declared(name):
-            library.impl(name, composites.DECLARED[name], "PrivateUse1")
-            REGISTERED.composites.add(name)
+            _implement(name, composites.DECLARED[name])
             continue
         if implicit and schemas.has_kernel(name):
             continue
@@ -120,14 +131,16 @@ def register():
         composite = composites.find(name, schema)
         if base in NOT_ROWS or name in NOT_ROWS:
             op = None
+        if name in NATIVE:
+            _implement(name, composite)
+            continue
         if op and not op.inplace_only and not op.view:
             if _row(name, schema, op, composite):
                 continue
         if composite is not None and (
             not schemas.has_kernel(name) or _structured(name)
         ):
-            library.impl(name, composite, "PrivateUse1")
-            REGISTERED.composites.add(name)
+            _implement(name, composite)
     for name in fallback.LISTED:
         if name in operators:
             kernel = fallback.kernel_of(name, operators[name])
@@ -137,14 +150,16 @@ def register():
         if not schemas.written(schema):
             continue
         if composites.declared(name):
-            library.impl(name, composites.DECLARED[name], "PrivateUse1")
-            REGISTERED.composites.add(name)
+            _implement(name, composites.DECLARED[name])
             continue
         base = name.split(".")[0]
         if not schemas.is_out(schema) and base.endswith("_"):
             op = ops.get(base[:-1])
             if op and base[:-1] not in NOT_ROWS:
                 composite = composites.in_place(name)
+                if name in NATIVE:
+                    _implement(name, composite)
+                    continue
                 if _inplace_row(name, schema, op, composite):
                     continue
         source = _functional_of(name, schema, operators)

@@ -8,7 +8,6 @@ _SPARSE = "The daemon has no sparse tensors."
 _HALF_COMPLEX = "The daemon has no numbers of type ComplexHalf."
 _UNSIGNED = "The result is of type UInt64, which the daemon has not."
 
-_SCORES = "Scores of some hundreds are rounded to bfloat16 before softmax."
 _BIAS = "A bias of 256 leaves logits in steps of 2, and the last bit decides the loss."
 
 _OF_EVERY_TYPE = {"chalf": _HALF_COMPLEX, "to_sparse": _SPARSE}
@@ -22,7 +21,6 @@ FAILURES = {
         "histc": "Elements on a bin's edge fall to its other side than the CPU's.",
         "nn.functional.linear_cross_entropy.chunked": _BIAS,
         "nn.functional.linear_cross_entropy.chunked_none": _BIAS,
-        "nn.functional.multi_head_attention_forward": _SCORES,
         "sparse.mm.reduce": _SPARSE,
     },
     "int64": {**_OF_EVERY_TYPE, "hash_tensor": _UNSIGNED},
