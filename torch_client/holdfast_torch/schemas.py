@@ -71,7 +71,10 @@ def operators():
     found = {}
     known = set(torch._C._dispatch_get_all_op_names())
     for schema in torch._C._jit_get_all_schemas():
-        name = schema.name[6:]
+        # TorchScript has operators of the same names elsewhere: prim::abs, of numbers.
+        space, _, name = schema.name.partition("::")
+        if space != "aten":
+            continue
         if schema.overload_name:
             name += "." + schema.overload_name
         if "aten::" + name in known:
