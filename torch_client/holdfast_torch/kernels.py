@@ -7,6 +7,7 @@ marked `composite` get and return holdfast's tensors, `declare` PyTorch's."""
 
 from holdfast_torch import (  # noqa: F401
     kernels_activation,
+    kernels_amp,
     kernels_conv,
     kernels_conversion,
     kernels_count,

@@ -74,7 +74,6 @@ print(torch.cuda.max_memory_allocated() > 0, torch.get_default_device())
     ]
 
 
-@pytest.mark.xfail(reason="the device has no autocast yet")
 def test_autocast_for_cuda(run_with_pytorch, tmp_path):
     program = tmp_path / "autocast.py"
     program.write_text(
