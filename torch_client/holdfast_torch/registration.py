@@ -94,15 +94,26 @@ def _inplace_row(name, schema, op, otherwise):
     return True
 
 
-def _functional_of(name, schema, operators):
+def _by_base(operators):
+    """Operators that write nothing: {"add": [("add.Tensor", what it takes), ...]}"""
+    found = {}
+    for name, schema in operators.items():
+        if not schemas.written(schema):
+            found.setdefault(name.split(".")[0], []).append((name, _takes(schema)))
+    return found
+
+
+def _takes(schema):
+    return [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+
+
+def _functional_of(name, schema, by_base):
     """The operator that returns what `name` writes."""
     base = name.split(".")[0]
-    wanted = [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
-    bases = [base[:-1], base] if base.endswith("_") else [base]
-    for candidate, other in operators.items():
-        if candidate.split(".")[0] in bases and not schemas.written(other):
-            have = [(a.name, str(a.type)) for a in other.arguments]
-            if have == wanted:
+    wanted = _takes(schema)
+    for of in [base[:-1], base] if base.endswith("_") else [base]:
+        for candidate, takes in by_base.get(of, ()):
+            if takes == wanted:
                 return candidate
     return None
 
@@ -146,6 +157,7 @@ def register():
             kernel = fallback.kernel_of(name, operators[name])
             library.impl(name, kernel, "PrivateUse1")
     done = REGISTERED.rows | REGISTERED.composites
+    by_base = _by_base(operators)
     for name, schema in operators.items():
         if not schemas.written(schema):
             continue
@@ -162,7 +174,7 @@ def register():
                     continue
                 if _inplace_row(name, schema, op, composite):
                     continue
-        source = _functional_of(name, schema, operators)
+        source = _functional_of(name, schema, by_base)
         if source in done and (
             not schemas.has_kernel(name) or not schemas.is_out(schema)
         ):
