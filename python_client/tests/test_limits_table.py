@@ -220,6 +220,7 @@ ROWS = {
         "kMaxBatchBytes": carried("stack"),
         "kMaxEvents": INSIDE,
         "kMaxEventBytes": message_of_a_hook,
+        "kMaxMessageBytes": carried("cat_gradient"),
     },
     "server/transport/framing.h": {"kMaxFrameBytes": name_of_a_session},
     "server/transport/local_peer.cc": {
