@@ -71,6 +71,11 @@ def test_optimizers(device, name):
     compare(model, batch, device, loss=cross_entropy, optimizer=optimizer, double=True)
 
 
+@pytest.mark.xfail(
+    reason="ModelEmaV3 makes a torch.Generator; the device has the session's alone",
+    raises=NotImplementedError,
+    strict=True,
+)
 def test_mixup_and_averaged_weights(device):
     from timm.data import Mixup
     from timm.loss import SoftTargetCrossEntropy
