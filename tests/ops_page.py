@@ -58,6 +58,7 @@ when a function has no check.
 OWN_TESTS = {
     "python_client/tests/test_low_rank.py": "pca_lowrank svd_lowrank",
     "tests/test_run.py": "compile",
+    "python_client/tests/test_newer_namespaces.py": "get_device get_device_module",
     "tests/faults/test_cancel.py": "cancel",
     "python_client/tests/test_interop.py": "from_dlpack to_dlpack",
     "python_client/tests/test_fake_quantization.py": """

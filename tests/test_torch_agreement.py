@@ -200,7 +200,8 @@ def test_agrees_with_torch(op):
             if not known and not not_complex_yet(kind, text):
                 wrong.append(f"{case.name} {dtype} {layout}: {kind}: {text}")
     assert not wrong, "\n".join(wrong)
-    assert not set(rows) - used, "rows of torch_differences.py that do not differ"
+    always = {row for row in rows if not row.on_some}
+    assert not always - used, "rows of torch_differences.py that do not differ"
     assert (compared == 0) == (op in NOT_IN_TORCH), f"{compared} runs of PyTorch's"
 
 
