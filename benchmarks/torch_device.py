@@ -7,8 +7,8 @@
   MLP           a training step: 64 x 256 -> 512 -> 512 -> 10, cross entropy, SGD
   transformer   a training step: 4 layers of width 128, batch 8 x 32, SGD
 
-Both over shared memory and over gRPC on loopback. The interpreter has PyTorch and
-holdfast_torch: `$HOLDFAST_BENCH_PYTHON benchmarks/torch_device.py`, or ./dev bench.
+Both over shared memory and over gRPC on loopback, with the PyTorch of
+`./dev build --torch`, or of $HOLDFAST_BENCH_PYTHON.
 """
 
 import json
@@ -17,10 +17,13 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import daemon
 import peer
 import report
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # What is measured: the key, the line, its unit, its bound, its bound beside "cpu".
 FIGURES = (
@@ -120,7 +123,9 @@ def measured(device, address, quick):
     """The figures of a process of its own: two thread pools would disturb."""
     command = [peer.python(), os.path.abspath(__file__), "--device", device]
     command += ["--address", address, *(["--quick"] if quick else [])]
+    packages = [str(ROOT / "torch_client"), os.environ.get("PYTHONPATH", "")]
     env = dict(os.environ, OMP_NUM_THREADS=str(peer.threads()))
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, packages))
     out = subprocess.run(
         command, env=env, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -138,6 +143,11 @@ def main():
         holdfast_torch.connect(args.address)
         print(json.dumps(measure(args.device, args.quick)))
         return 0
+    python = ROOT / ".venv-torch/bin/python"
+    if "HOLDFAST_BENCH_PYTHON" not in os.environ:
+        if not python.exists():
+            sys.exit("torch_device: run ./dev build --torch first")
+        os.environ["HOLDFAST_BENCH_PYTHON"] = str(python)
     r = report.Report(
         f"torch_device: {peer.threads()} threads, PyTorch {peer.version()}"
     )
